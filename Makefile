@@ -1,0 +1,41 @@
+# `make demo` and `make test` need nothing but Python 3.11 or newer.
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.installed
+
+.PHONY: demo test generate check fidelity bench lint clean
+
+demo: $(STAMP)
+	$(BIN)/mcpgen generate
+	@echo
+	$(BIN)/mcpgen diff 2025-11-25 2026-07-28 --breaking
+	@echo
+	$(BIN)/mcpgen methods 2026-07-28
+
+test: $(STAMP)
+	$(BIN)/python -m pytest -n 2 -q
+
+generate: $(STAMP)
+	$(BIN)/mcpgen generate
+
+check: $(STAMP)
+	$(BIN)/mcpgen check
+
+fidelity: $(STAMP)
+	$(BIN)/python -m tests.fidelity
+
+bench: $(STAMP)
+	$(BIN)/python -m bench
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+clean:
+	rm -rf .venv
+
+# Made once, and again when the dependencies change.
+$(STAMP): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
