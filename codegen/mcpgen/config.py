@@ -1,0 +1,147 @@
+"""The project's settings: `[tool.mcpgen]` of the nearest pyproject.toml that has it.
+
+Few keys, all checked here: a typing error is reported by name, never ignored.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .diagnostics import CompileError, Diagnostic, clip, did_you_mean, fail
+
+FILE = "pyproject.toml"
+KEYS = ("output", "schema-dir", "versions")
+
+
+@dataclass(frozen=True)
+class Config:
+    """What `[tool.mcpgen]` says; paths are absolute and lie inside `root`."""
+
+    root: Path
+    output: Path
+    """Where the version packages go."""
+    schema_dir: Path
+    """The project's own schemas; need not exist."""
+    versions: tuple[str, ...] = ()
+    """What to generate; empty means every pinned version."""
+
+
+def find_config(start: Path) -> Config | None:
+    """The settings that hold in `start`, or None outside of any project."""
+    start = start.resolve()
+    for directory in (start, *start.parents):
+        table = _read(directory / FILE)
+        if table is not None:
+            return parse_config(table, directory)
+    return None
+
+
+def require_config(start: Path) -> Config:
+    """The same for commands that need a project."""
+    config = find_config(start)
+    if config is None:
+        raise fail(
+            "no-project",
+            "there is no pyproject.toml with a [tool.mcpgen] table here or above",
+            hint='run this inside your project, after adding: [tool.mcpgen] output = "src/…"',
+        )
+    return config
+
+
+def parse_config(table: dict[str, Any], root: Path) -> Config:
+    """The parsed table as a value; CompileError lists everything wrong with it."""
+    root = root.resolve()
+    found = [
+        _problem("config-unknown-key", key, "is not a setting of mcpgen", _known(key))
+        for key in table
+        if key not in KEYS
+    ]
+    for key in ("output", "schema-dir"):
+        if not isinstance(table.get(key, "x"), str) or table.get(key) == "":
+            found.append(_problem("config-type", key, "must be a directory name"))
+        elif "\0" in table.get(key, ""):
+            found.append(_problem("config-type", key, "holds a NUL character"))
+    versions = table.get("versions", [])
+    if not isinstance(versions, list) or not all(isinstance(v, str) for v in versions):
+        found.append(_problem("config-type", "versions", "must be a list of strings"))
+    elif len(set(versions)) != len(versions):
+        found.append(_problem("config-type", "versions", "names a version twice"))
+    if "versions" in table and not versions:
+        found.append(
+            _problem(
+                "config-type",
+                "versions",
+                "is empty",
+                "leave the key out to generate every pinned version",
+            )
+        )
+    if "output" not in table:
+        found.append(
+            _problem(
+                "config-missing",
+                "output",
+                "is missing",
+                'say where the bindings go: output = "src/package/protocol"',
+            )
+        )
+    if found:
+        raise CompileError(found)
+    output = _inside(root, "output", table["output"])
+    schema_dir = _inside(root, "schema-dir", table.get("schema-dir", "schema"))
+    if output == root:
+        raise CompileError([_problem("config-path", "output", "is the project itself")])
+    if output.is_relative_to(schema_dir) or schema_dir.is_relative_to(output):
+        raise CompileError(
+            [_problem("config-path", "output", "and schema-dir lie inside each other")]
+        )
+    return Config(root, output, schema_dir, tuple(versions))
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    """The [tool.mcpgen] table of a pyproject.toml; None when there is none."""
+    try:
+        text = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return None
+    except OSError as error:
+        raise fail("config-unreadable", str(error.strerror), file=FILE) from None
+    if b"mcpgen" not in text:
+        return None
+    try:
+        tool = tomllib.loads(text.decode()).get("tool", {})
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise fail("config-syntax", f"is not TOML: {error}", file=FILE) from None
+    table = tool.get("mcpgen") if isinstance(tool, dict) else None
+    if table is None:
+        return None
+    if not isinstance(table, dict):
+        raise fail("config-type", "tool.mcpgen must be a table", file=FILE)
+    return table
+
+
+def _inside(root: Path, key: str, value: str) -> Path:
+    """`value` below `root`, symbolic links followed: output never leaves the project."""
+    path = (root / value).resolve()
+    if not path.is_relative_to(root):
+        raise CompileError(
+            [
+                _problem(
+                    "config-path",
+                    key,
+                    f'"{clip(value)}" lies outside of the project',
+                    "name a directory below the one that holds pyproject.toml",
+                )
+            ]
+        )
+    return path
+
+
+def _problem(code: str, key: str, message: str, hint: str = "") -> Diagnostic:
+    return Diagnostic(code, f"tool.mcpgen.{clip(key, 40)} {message}", FILE, "", hint)
+
+
+def _known(key: str) -> str:
+    return did_you_mean(key, KEYS) or "the settings are: " + ", ".join(KEYS)

@@ -1,0 +1,308 @@
+"""Stage 4: give everything its Python name.
+
+Names come from paths (`CallToolRequestParams`, `ServerCapabilitiesTools`), never from
+counters, so that a name does not change when something else is added. The overlay can
+override a name by JSON pointer. Two things with one name are an error, unless the
+overlay gave both that name and they are the same.
+"""
+
+from __future__ import annotations
+
+import builtins
+import fnmatch
+import json
+import keyword
+import re
+from dataclasses import dataclass, replace
+
+from .diagnostics import CompileError, Diagnostic, clip
+from .ir import (
+    All,
+    Array,
+    Definition,
+    Field,
+    Literals,
+    Map,
+    Not,
+    Object,
+    Ref,
+    Type,
+    Union,
+)
+
+MAX_NAME = 120
+"""Longer names are refused: no reader and no file system is helped by them."""
+
+_FIELD_RESERVED = frozenset(keyword.kwlist) | {
+    # Struct annotations are evaluated with the class body in scope: a field with
+    # one of these names would shadow the type that another field needs.
+    *("list", "dict", "str", "int", "float", "bool", "field", "typing"),
+}
+_CLASS_RESERVED = frozenset(keyword.kwlist) | set(dir(builtins)) - {
+    # Exceptions and warnings are not used in generated types: their names are free.
+    name
+    for name in dir(builtins)
+    if name[0].isupper() and name not in ("None", "True", "False")
+}
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+
+
+@dataclass(frozen=True)
+class NameOverride:
+    """The overlay's word on the name of an inline object, by pointer pattern."""
+
+    at: str
+    name: str
+
+
+def resolve_names(
+    definitions: tuple[Definition, ...],
+    overrides: tuple[NameOverride, ...] = (),
+    *,
+    file: str = "",
+) -> tuple[Definition, ...]:
+    """Definitions with Python names throughout and every inline object hoisted."""
+    return _Names(definitions, overrides, file).resolve()
+
+
+def snake_case(name: str) -> str:
+    """`mimeType` → `mime_type`, `URLElicitation` → `url_elicitation`."""
+    return "_".join(word.lower() for word in _words(name))
+
+
+def pascal_case(name: str) -> str:
+    """`inputSchema` → `InputSchema`, `_meta` → `Meta`; an acronym stays one."""
+    return "".join(word[0].upper() + word[1:] for word in _words(name))
+
+
+def class_name(name: str) -> str:
+    """A definition's name as a Python class name: unchanged wherever possible."""
+    if name.isascii() and name.isidentifier():
+        return f"{name}_" if name in _CLASS_RESERVED else name
+    made = pascal_case(name)
+    return f"Definition{made}" if not made or made[0].isdigit() else made
+
+
+def field_name(wire_name: str, reserved: frozenset[str] = frozenset()) -> str:
+    """A wire key as a Python attribute name.
+
+    Of a namespaced key (`io.modelcontextprotocol/clientInfo`) the last part names it.
+    """
+    short = wire_name.rsplit("/", 1)[-1]
+    name = snake_case(short) or snake_case(wire_name) or "field"
+    if name[0].isdigit():
+        name = f"field_{name}"
+    return f"{name}_" if name in _FIELD_RESERVED or name in reserved else name
+
+
+def constant_name(name: str) -> str:
+    """`CallTool` → `CALL_TOOL`."""
+    return snake_case(name).upper()
+
+
+def _words(name: str) -> list[str]:
+    # Python folds look-alike letters into one identifier; spelling them out in hex
+    # keeps different names different.
+    ascii_name = re.sub(r"[^\x00-\x7f]", lambda m: f" u{ord(m[0]):x} ", name)
+    return _WORD.findall(ascii_name)
+
+
+class _Names:
+    def __init__(
+        self,
+        definitions: tuple[Definition, ...],
+        overrides: tuple[NameOverride, ...],
+        file: str,
+    ) -> None:
+        self.definitions = definitions
+        self.overrides = overrides
+        self.file = file
+        self.renamed = {d.schema_name: class_name(d.schema_name) for d in definitions}
+        self.taken: dict[str, Definition] = {}
+        self.problems: list[Diagnostic] = []
+
+    def resolve(self) -> tuple[Definition, ...]:
+        for definition in self.definitions:
+            name = self.renamed[definition.schema_name]
+            self._take(replace(definition, name=name))
+        for definition in list(self.taken.values()):
+            named = self._children(definition.type, definition.name, definition.pointer)
+            self.taken[definition.name] = replace(definition, type=named)
+        if self.problems:
+            raise CompileError(self.problems)
+        return tuple(self.taken[name] for name in sorted(self.taken))
+
+    def _take(self, definition: Definition, *, shared: bool = False) -> None:
+        """Claim a name; `shared` when the overlay says that equals may share it."""
+        name = definition.name
+        other = self.taken.get(name)
+        if len(name) > MAX_NAME:
+            self._complain(
+                "name-too-long",
+                f'"{clip(name, 40)}" is too long a name',
+                definition.pointer,
+            )
+        elif other is None:
+            self.taken[name] = definition
+        elif not (shared and _shape(other.type) == _shape(definition.type)):
+            self._complain(
+                "name-collision",
+                f"would be called {name}, as is {other.pointer}",
+                definition.pointer,
+            )
+
+    def _complain(self, code: str, message: str, pointer: str) -> None:
+        self.problems.append(
+            Diagnostic(
+                code,
+                message,
+                self.file,
+                pointer,
+                "give it a name of its own: [[name]] in the overlay",
+            )
+        )
+
+    # --- walking --------------------------------------------------------------------
+
+    def _type(self, type: Type, path: str, pointer: str) -> Type:
+        """The same type with its inline objects hoisted and references renamed."""
+        if isinstance(type, Object):
+            return self._hoist(type, path, type.pointer or pointer)
+        return self._children(type, path, pointer)
+
+    def _children(self, type: Type, path: str, pointer: str) -> Type:
+        match type:
+            case Ref(name=name):
+                return Ref(self.renamed[name])
+            case Object():
+                return self._object(type, path, pointer)
+            case Array(items=items):
+                return replace(
+                    type, items=self._type(items, f"{path}Item", f"{pointer}/items")
+                )
+            case Map(values=values):
+                return replace(
+                    type,
+                    values=self._type(
+                        values, f"{path}Value", f"{pointer}/additionalProperties"
+                    ),
+                )
+            case Union(arms=arms):
+                return replace(type, arms=self._arms(arms, path, pointer))
+            case All(parts=parts):
+                return All(self._arms(parts, path, pointer))
+            case Not(type=inner):
+                return Not(self._type(inner, f"{path}Not", f"{pointer}/not"))
+            case _:
+                return type
+
+    def _object(self, object: Object, path: str, pointer: str) -> Object:
+        fields = self._fields(object, pointer)
+        return replace(
+            object,
+            fields=tuple(
+                replace(
+                    f,
+                    type=self._type(
+                        f.type,
+                        path + pascal_case(f.wire_name),
+                        f"{pointer}/properties/{f.wire_name}",
+                    ),
+                )
+                for f in fields
+            ),
+            additional=self._optional(object.additional, f"{path}Value", pointer),
+            patterns=tuple(
+                (p, self._type(t, f"{path}Matching{pascal_case(p)}", pointer))
+                for p, t in object.patterns
+            ),
+            names=self._optional(object.names, f"{path}Name", pointer),
+            also=self._arms(object.also, f"{path}Also", pointer),
+        )
+
+    def _optional(self, type: Type | None, path: str, pointer: str) -> Type | None:
+        return None if type is None else self._type(type, path, pointer)
+
+    def _arms(
+        self, arms: tuple[Type, ...], path: str, pointer: str
+    ) -> tuple[Type, ...]:
+        only = sum(isinstance(arm, Object) for arm in arms) == 1
+        return tuple(
+            self._type(arm, path + ("" if only else _arm_suffix(arm)), pointer)
+            for arm in arms
+        )
+
+    def _hoist(self, object: Object, path: str, pointer: str) -> Ref:
+        override = next(
+            (o for o in self.overrides if fnmatch.fnmatchcase(_generic(pointer), o.at)),
+            None,
+        )
+        name = override.name if override else path
+        definition = Definition(
+            name, self._object(object, name, pointer), pointer, object.doc
+        )
+        self._take(definition, shared=override is not None)
+        return Ref(name)
+
+    def _fields(self, object: Object, pointer: str) -> tuple[Field, ...]:
+        """Python names for the keys; two keys that fold into one name use their all."""
+        reserved = frozenset({"extra"} if object.is_open else ())
+        short = [field_name(f.wire_name, reserved) for f in object.fields]
+        fields = []
+        for field, name in zip(object.fields, short, strict=True):
+            if short.count(name) > 1 and "/" in field.wire_name:
+                name = field_name(field.wire_name.replace("/", "_"), reserved)
+            fields.append(replace(field, python_name=name))
+        seen: dict[str, str] = {}
+        for field in fields:
+            if field.python_name in seen:
+                self._complain(
+                    "name-collision",
+                    f'the keys "{clip(seen[field.python_name])}" and "{clip(field.wire_name)}" '
+                    f"would both be called {clip(field.python_name)}",
+                    pointer,
+                )
+            elif len(field.python_name) > MAX_NAME:
+                self._complain(
+                    "name-too-long",
+                    f'the key "{clip(field.wire_name, 40)}" is too long',
+                    pointer,
+                )
+            seen[field.python_name] = field.wire_name
+        return tuple(fields)
+
+
+def _generic(pointer: str) -> str:
+    """Pointers in overrides say `/$defs/`, whatever the dialect's keyword is."""
+    return re.sub("^/definitions/", "/$defs/", pointer)
+
+
+def _arm_suffix(arm: Type) -> str:
+    """What tells an inline arm apart: its constants, else the keys it asks for."""
+    if not isinstance(arm, Object):
+        return ""
+    constants = [
+        json.loads(f.type.values[0])
+        for f in arm.fields
+        if f.required and isinstance(f.type, Literals) and len(f.type.values) == 1
+    ]
+    if constants:
+        return "".join(pascal_case(str(value)) for value in constants)
+    keys = [f.wire_name for f in arm.fields if f.required] or [
+        f.wire_name for f in arm.fields
+    ]
+    return "With" + "".join(pascal_case(key) for key in keys)
+
+
+def _shape(type: Type) -> Type:
+    """A type without its prose, to see whether two are the same."""
+    match type:
+        case Object():
+            return replace(
+                type,
+                doc="",
+                pointer="",
+                fields=tuple(replace(f, doc="") for f in type.fields),
+            )
+        case _:
+            return type
