@@ -1,0 +1,42 @@
+"""The last stage before formatting: IR → text, one emitter per artefact.
+
+An emitter plans in Python (everything a template needs is a ready field) and leaves
+the text to a Jinja template.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import jinja2
+
+from ..ir import Protocol
+from . import methods, package, stubs, types, validators
+
+Emitter = Callable[[Protocol, jinja2.Environment], dict[str, str]]
+
+EMITTERS: tuple[Emitter, ...] = (
+    package.emit,
+    types.emit,
+    methods.emit,
+    stubs.emit,
+    validators.emit,
+)
+
+
+def emit_shared(
+    protocols: tuple[Protocol, ...], env: jinja2.Environment
+) -> dict[str, str]:
+    """The modules that stand once, beside the version packages."""
+    traits = {trait.name: trait for p in protocols for trait in p.traits}
+    context = {"traits": [traits[name] for name in sorted(traits)]}
+    return {
+        f"{name}.py": env.get_template(f"shared/{template}.py.jinja").render(context)
+        for name, template in {
+            "__init__": "package",
+            "_codec": "codec",
+            "_issues": "issues",
+            "_methods": "methods",
+            "_stubs": "stubs",
+        }.items()
+    } | {"py.typed": ""}

@@ -1,0 +1,45 @@
+"""`server.py` and `client.py`: typed handlers and callers for each side."""
+
+from __future__ import annotations
+
+import jinja2
+
+from ..ir import Method, Protocol, Side
+from ..names import constant_name
+
+_OTHER: dict[Side, Side] = {"client": "server", "server": "client"}
+
+
+def emit(protocol: Protocol, env: jinja2.Environment) -> dict[str, str]:
+    template = env.get_template("stubs/side.py.jinja")
+    methods = sorted(protocol.methods, key=lambda m: m.name)
+    return {
+        f"{side}.py": template.render(
+            version=protocol.version,
+            side=side,
+            other=other,
+            incoming=[_stub(m) for m in methods if other in m.sent_by],
+            # What travels inside a result is not sent on its own.
+            outgoing=[
+                _stub(m) for m in methods if side in m.sent_by and not m.embedded
+            ],
+        )
+        for side, other in _OTHER.items()
+    }
+
+
+def _stub(method: Method) -> dict[str, object]:
+    params = f"types.{method.params}" if method.params not in (None, "Any") else "Any"
+    results = " | ".join(f"types.{name}" for name in method.results) or "Any"
+    return {
+        "method": method,
+        "name": method.python_name,
+        "constant": constant_name(
+            method.definition.removesuffix("Request").removesuffix("Notification")
+        ),
+        "params": params if method.params_required else f"{params} | None",
+        "default": "" if method.params_required else " = None",
+        "results": results,
+        "doc": method.doc
+        + (f"\n\nDeprecated. {method.deprecated}" if method.deprecated else ""),
+    }

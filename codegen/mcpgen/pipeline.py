@@ -1,0 +1,161 @@
+"""The whole compiler as one pure function: settings and schemas in, files out.
+
+`mcpgen generate` writes what `generate` returns, `mcpgen check` compares it, tests look
+at it. Nothing here writes a file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, version
+
+from . import resources
+from .catalog import ERRATA, OVERLAY, PINS, Catalog, module_name
+from .config import Config
+from .diagnostics import CompileError, Diagnostic, clip
+from .render import environment, header, shared_header
+
+MANIFEST = "MANIFEST"
+"""Names every generated file with its hash: what mcpgen may overwrite and remove."""
+
+
+def generate(config: Config, catalog: Catalog) -> dict[str, str]:
+    """Path below `config.output` → text, for every file, MANIFEST included."""
+    from .emit import EMITTERS, emit_shared
+
+    names = versions(config, catalog)
+    env = environment(resources.templates_dir())
+    raw: dict[str, str] = {}
+    for name in names:
+        protocol, _ = catalog.protocol(name)
+        top = header(name, protocol.sha256, f"{catalog.pin(name).name}/schema.json")
+        for emit in EMITTERS:
+            for file, body in emit(protocol, env).items():
+                raw[f"{module_name(name)}/{file}"] = _with_header(file, top, body)
+    protocols = tuple(catalog.protocol(name)[0] for name in names)
+    top = shared_header(names)
+    for file, body in emit_shared(protocols, env).items():
+        raw[file] = _with_header(file, top, body)
+    files = _format_all(raw)
+    return {**files, MANIFEST: _manifest(files, inputs_digest(config, catalog))}
+
+
+def versions(config: Config, catalog: Catalog) -> tuple[str, ...]:
+    """What the settings ask for, in the catalog's order."""
+    wanted = set(config.versions) or set(catalog.names())
+    for name in sorted(wanted):
+        catalog.pin(name)
+    return tuple(name for name in catalog.names() if name in wanted)
+
+
+def inputs_digest(config: Config, catalog: Catalog) -> str:
+    """One hash over everything that the output depends on, without making it."""
+    digest = sha256()
+
+    def feed(label: str, data: bytes) -> None:
+        # Lengths keep one part from running into the next.
+        for part in (label.encode(), data):
+            digest.update(len(part).to_bytes(8, "big") + part)
+
+    feed("mcpgen", resources.VERSION.encode())
+    feed("black", _black_version().encode())
+    names = versions(config, catalog)
+    feed("versions", json.dumps(names).encode())
+    # Predecessors count: a version inherits from them what it does not say itself.
+    for name in dict.fromkeys(
+        before for name in names for before in catalog.chain(name)
+    ):
+        feed(f"schema {name}", catalog.data(name))
+    for number, layer in enumerate(catalog.layers):
+        for name in (PINS, ERRATA, OVERLAY):
+            path = layer.directory / name
+            if path.is_file():
+                feed(f"{number} {name}", path.read_bytes())
+    templates = resources.templates_dir()
+    for path in sorted(p for p in templates.rglob("*") if p.is_file()):
+        feed(f"template {path.relative_to(templates).as_posix()}", path.read_bytes())
+    for name, path in resources.compiler_sources():
+        feed(f"source {name}", path.read_bytes())
+    return digest.hexdigest()
+
+
+def _with_header(file: str, top: str, body: str) -> str:
+    return top + body if file.endswith(".py") else body
+
+
+def _manifest(files: dict[str, str], inputs: str) -> str:
+    hashes = {path: sha256(text.encode()).hexdigest() for path, text in files.items()}
+    content = {"mcpgen": resources.VERSION, "inputs": inputs, "files": hashes}
+    return json.dumps(content, indent=2, sort_keys=True) + "\n"
+
+
+def _black_version() -> str:
+    # Asked of the metadata: importing black takes longer than the whole fast path.
+    try:
+        return version("black")
+    except PackageNotFoundError:
+        return ""
+
+
+# --- formatting: most of the time goes here, so it is spread over processes ---------
+
+
+def _format_all(raw: dict[str, str]) -> dict[str, str]:
+    # The largest first, so that no process is left alone with a large one.
+    order = sorted(raw, key=lambda path: (-len(raw[path]), path))
+    tasks = [(path, raw[path]) for path in order]
+    done = list(_run(tasks))
+    problems = [problem for _, _, problem in done if problem]
+    if problems:
+        raise CompileError(problems)
+    return {path: text for path, text, _ in sorted(done, key=lambda item: item[0])}
+
+
+_Done = tuple[str, str, Diagnostic | None]
+
+
+def _run(tasks: list[tuple[str, str]]) -> Iterable[_Done]:
+    jobs = _jobs()
+    if jobs > 1 and len(tasks) > 1:
+        try:
+            with ProcessPoolExecutor(jobs) as pool:
+                return list(pool.map(_format, tasks))
+        except (BrokenProcessPool, OSError, PermissionError):
+            pass  # no processes to be had here; alone it only takes longer
+    return map(_format, tasks)
+
+
+def _jobs() -> int:
+    asked = os.environ.get("MCPGEN_JOBS", "")
+    return (
+        int(asked)
+        if asked.isdecimal() and asked != "0"
+        else min(2, os.cpu_count() or 1)
+    )
+
+
+def _format(task: tuple[str, str]) -> _Done:
+    """One file through black; must be importable by name, for other processes."""
+    path, text = task
+    if not path.endswith(".py"):
+        return path, text, None
+    import black
+    from black.mode import TargetVersion
+    from black.parsing import InvalidInput
+
+    mode = black.Mode(target_versions={TargetVersion.PY311})
+    try:
+        return path, black.format_str(text, mode=mode), None
+    except InvalidInput as error:
+        problem = Diagnostic(
+            "internal-syntax",
+            f"the generated text is not Python: {clip(str(error))}",
+            path,
+            hint="this is a mistake in mcpgen or its templates; please report it",
+        )
+        return path, text, problem
