@@ -1,0 +1,1 @@
+"""Differential tests: generated code against an independent JSON Schema validator."""
