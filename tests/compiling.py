@@ -6,7 +6,6 @@ import importlib
 import itertools
 import json
 import os
-import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -74,11 +73,7 @@ class Project:
 
 
 def _as_it_is(raw: dict[str, str]) -> dict[str, str]:
-    # The templates leave a comma that black takes away.
-    return {
-        p: re.sub(r"(?m)^(from .* import .*),[ \t]*$", r"\1", raw[p])
-        for p in sorted(raw)
-    }
+    return dict(sorted(raw.items()))
 
 
 def schema(**definitions: Any) -> dict[str, Any]:

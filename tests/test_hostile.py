@@ -50,7 +50,7 @@ TEXTS = {
     "call": "__import__('os').system('touch pwned')",
     "break-out": '"""); import os; os.system(\'touch pwned\') #',
     "format": "{0.__class__} %s {x!r}",
-    "non-ascii": "naïve 日本",
+    "non-ascii": "naïve 日本 🙂",
     "cyrillic": "А",
     "fullwidth": "ｅｖａｌ",
     "bidi": "\u202eabc\u2066\u200f",
@@ -113,14 +113,7 @@ def test_text_stays_data(project: Project, text: str) -> None:
         assert json.loads(types.codec.encode(decoded)) == value
 
 
-KEYS = {
-    name: text
-    for name, text in TEXTS.items()
-    if not any(char in '\\"' or char < " " for char in text)
-}
-
-
-@pytest.mark.parametrize("text", KEYS.values(), ids=KEYS)
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 def test_a_key_stays_data_or_is_refused(project: Project, text: str) -> None:
     thing = {
         "type": "object",

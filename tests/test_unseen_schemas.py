@@ -67,7 +67,7 @@ def test_the_other_definitions_keyword(project: Project, version: str) -> None:
     assert now.traits == was.traits
     assert {m.name for m in now.methods} == {m.name for m in was.methods}
     assert not [d for d in catalog.protocol(NEW)[1] if d.severity == "error"]
-    agrees(project, catalog, NEW, ["Tool"])
+    agrees(project, catalog, NEW, ["Tool", "CallToolRequest", "ListToolsResult"])
 
 
 @pytest.mark.parametrize(
@@ -114,6 +114,16 @@ PYTHON = [
     "str",
     "type",
     "Annotated",
+    "OneOf",
+    "Codec",
+    "codec",
+    "typing",
+    "decode",
+    "Issue",
+    "Method",
+    "ErrorCode",
+    "ServerHandlers",
+    "TYPE_CHECKING",
 ]
 
 
@@ -130,12 +140,15 @@ def test_definitions_named_as_python(project: Project, name: str) -> None:
             "one": {"$ref": f"#/$defs/{name}"},
             "many": {"type": "array", "items": {"$ref": f"#/$defs/{name}"}},
             "free": {},
+            "either": {"anyOf": [{"$ref": f"#/$defs/{name}"}, {"$ref": "#/$defs/B"}]},
             "kind": {"enum": ["a", "b"]},
             "size": {"type": "integer", "minimum": 1},
         },
         "required": ["one"],
     }
-    catalog = project.add(schema(**{name: item, "User": user}), "x-1", kind="extension")
+    other = {"type": "object", "properties": {"b": {"const": 1}}, "required": ["b"]}
+    definitions = {name: item, "B": other, "User": user}
+    catalog = project.add(schema(**definitions), "x-1", kind="extension")
     agrees(project, catalog, "x-1", [name, "User"])
 
 

@@ -138,7 +138,7 @@ TOOLS: dict[str, Any] = {
             "Either",
             ["x", 1],
             [
-                "$: fits none of Call, array; the closest is array",
+                "$: fits none of Call, strings; the closest is strings",
                 "$[1]: expected a string, got an integer",
             ],
         ),

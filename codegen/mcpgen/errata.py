@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .diagnostics import CompileError, Diagnostic, fail
-from .load import DEFINITIONS, Document, check, unescape
+from .load import DEFINITIONS, Document, check, ref_target, unescape
 
 ABSENT: Any = object()
 """Stands for "nothing may be there" in `Erratum.old`."""
@@ -102,7 +102,7 @@ def _apply(root: dict[str, Any], erratum: Erratum, pointer: str) -> str:
     *path, last = (unescape(token) for token in pointer.split("/")[1:])
     if path and path[0] in DEFINITIONS:
         # "/$defs/" stands for whichever keyword this dialect uses.
-        path[0] = next((k for k in DEFINITIONS if path[1] in root.get(k, {})), path[0])
+        path[0] = _keyword(root, (*path, last)[1])
     node: Any = root
     for token in path:
         node = _child(node, token)
@@ -113,7 +113,7 @@ def _apply(root: dict[str, Any], erratum: Erratum, pointer: str) -> str:
         return "something is there already"
     if erratum.old is not ABSENT and (actual is ABSENT or actual != erratum.old):
         return "the old value is another"
-    new = copy.deepcopy(erratum.new)
+    new = _localised(erratum.new, root)
     if isinstance(node, list):
         node[int(last)] = new
     elif isinstance(node, dict):
@@ -121,6 +121,25 @@ def _apply(root: dict[str, Any], erratum: Erratum, pointer: str) -> str:
     else:
         return "there is no object there"
     return ""
+
+
+def _localised(value: Any, root: dict[str, Any]) -> Any:
+    """A copy in which references use the keyword under which their target stands."""
+    if isinstance(value, list):
+        return [_localised(item, root) for item in value]
+    if not isinstance(value, dict):
+        return value
+    copied = {key: _localised(item, root) for key, item in value.items()}
+    target = ref_target(value["$ref"]) if isinstance(value.get("$ref"), str) else None
+    if target is not None:
+        _, _, name = value["$ref"].rpartition("/")
+        copied["$ref"] = f"#/{_keyword(root, target)}/{name}"
+    return copied
+
+
+def _keyword(root: dict[str, Any], name: str) -> str:
+    """The definitions keyword that holds `name`: errata are written for either."""
+    return next((k for k in DEFINITIONS if name in root.get(k, {})), DEFINITIONS[0])
 
 
 def _child(node: Any, token: str) -> Any:

@@ -278,6 +278,13 @@ def _check_ref(
             place,
             did_you_mean(target, document.definitions),
         )
+    elif not ref.startswith(f"#{document.definitions[target][0].rpartition('/')[0]}/"):
+        yield _problem(
+            "ref-unresolved",
+            f'"$ref": "{clip(ref)}" names no definition',
+            place,
+            f'did you mean "#{clip(document.definitions[target][0])}"?',
+        )
     if document.ref_stands_alone:
         for keyword in schema.keys() - {"$ref"} - _ANNOTATIONS:
             yield replace(

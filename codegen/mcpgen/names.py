@@ -43,6 +43,9 @@ _CLASS_RESERVED = frozenset(keyword.kwlist) | set(dir(builtins)) - {
     name
     for name in dir(builtins)
     if name[0].isupper() and name not in ("None", "True", "False")
+} | {
+    # What generated modules have at their top, in lower case.
+    *("annotations", "codec", "convert", "decode", "encode", "typing"),
 }
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 

@@ -113,13 +113,15 @@ _LINK = re.compile(r"\{@link(?:code|plain)?\s+([^{}]*)\}")
 _TAG = re.compile(r"\{@[^{}]*\}")
 _GLUED = re.compile(r"([A-Z]\w*?(?:Request|Notification))(?=[a-z]+/)")
 """A method name glued to its message: `CallToolRequesttools/call`."""
+_RELATIVE = re.compile(r"\[([^\[\]]+)\]\((?![a-z][a-z0-9+.-]*:)[^()\s]*\)")
+"""A Markdown link that leads nowhere outside of the specification's own site."""
 _TARGET = re.compile(r"[A-Za-z_$][\w.$]*")
 _BULLET = re.compile(r"(?:[-*+]|\d{1,3}[.)])\s+")
 
 
 def plain_text(text: str) -> str:
-    """A description without the tags of the TypeScript comments it was made from."""
-    return _TAG.sub("", _LINK.sub(_link, text))
+    """A description without the tags and relative links of the comments it was made from."""
+    return _RELATIVE.sub(r"\1", _TAG.sub("", _LINK.sub(_link, text)))
 
 
 def _link(match: re.Match[str]) -> str:

@@ -6,6 +6,7 @@ the text to a Jinja template.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import jinja2
@@ -28,8 +29,7 @@ def emit_shared(
     protocols: tuple[Protocol, ...], env: jinja2.Environment
 ) -> dict[str, str]:
     """The modules that stand once, beside the version packages."""
-    traits = {trait.name: trait for p in protocols for trait in p.traits}
-    context = {"traits": [traits[name] for name in sorted(traits)]}
+    context = {"traits": _traits(protocols)}
     return {
         f"{name}.py": env.get_template(f"shared/{template}.py.jinja").render(context)
         for name, template in {
@@ -40,3 +40,17 @@ def emit_shared(
             "_stubs": "stubs",
         }.items()
     } | {"py.typed": ""}
+
+
+def _traits(protocols: tuple[Protocol, ...]) -> list[dict[str, str]]:
+    """Every trait with its type, which the values in all versions tell."""
+    values: dict[str, set[str]] = {}
+    docs: dict[str, str] = {}
+    for trait in (trait for protocol in protocols for trait in protocol.traits):
+        kind = type(json.loads(trait.value)).__name__
+        values.setdefault(trait.name, set()).add(kind)
+        docs[trait.name] = trait.doc
+    return [
+        {"name": name, "type": " | ".join(sorted(values[name])), "doc": docs[name]}
+        for name in sorted(values)
+    ]

@@ -6,28 +6,25 @@ import json
 
 import jinja2
 
-from ..ir import Method, Object, Protocol
+from ..ir import Method, Protocol
 from ..names import constant_name
+from .types import struct_names
 
 
 def emit(protocol: Protocol, env: jinja2.Environment) -> dict[str, str]:
-    classes = {d.name for d in protocol.definitions if isinstance(d.type, Object)}
+    classes = struct_names(protocol)
 
     def decodable(name: str) -> str:
         """A class, or the name of an alias: what `codec.decode` takes."""
-        return f"types.{name}" if name in classes else repr(name)
+        return f"types.{name}" if name in classes else f'"{name}"'
 
     def row(method: Method) -> dict[str, object]:
         return {
-            "constant": (
-                constant_name(method.definition.removesuffix("Request"))
-                if method.kind == "request"
-                else constant_name(method.definition.removesuffix("Notification"))
-            ),
+            "constant": constant(method),
             "class": "Request" if method.kind == "request" else "Notification",
             "method": method,
             "params": decodable(method.params) if method.params else "None",
-            "results": tuple(decodable(name) for name in method.results),
+            "results": [decodable(name) for name in method.results],
         }
 
     template = env.get_template("methods/methods.py.jinja")
@@ -40,3 +37,9 @@ def emit(protocol: Protocol, env: jinja2.Environment) -> dict[str, str]:
             traits={t.name: json.loads(t.value) for t in protocol.traits},
         )
     }
+
+
+def constant(method: Method) -> str:
+    """What the method's row is called: `CallToolRequest` → `CALL_TOOL`."""
+    suffix = "Request" if method.kind == "request" else "Notification"
+    return constant_name(method.definition.removesuffix(suffix))

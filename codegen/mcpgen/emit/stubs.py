@@ -5,7 +5,7 @@ from __future__ import annotations
 import jinja2
 
 from ..ir import Method, Protocol, Side
-from ..names import constant_name
+from .methods import constant
 
 _OTHER: dict[Side, Side] = {"client": "server", "server": "client"}
 
@@ -13,31 +13,36 @@ _OTHER: dict[Side, Side] = {"client": "server", "server": "client"}
 def emit(protocol: Protocol, env: jinja2.Environment) -> dict[str, str]:
     template = env.get_template("stubs/side.py.jinja")
     methods = sorted(protocol.methods, key=lambda m: m.name)
-    return {
-        f"{side}.py": template.render(
+    files = {}
+    for side, other in _OTHER.items():
+        incoming = [_stub(m) for m in methods if other in m.sent_by]
+        # What travels inside a result is not sent on its own.
+        sent = [_stub(m) for m in methods if side in m.sent_by and not m.embedded]
+        files[f"{side}.py"] = template.render(
             version=protocol.version,
             side=side,
             other=other,
-            incoming=[_stub(m) for m in methods if other in m.sent_by],
-            # What travels inside a result is not sent on its own.
-            outgoing=[
-                _stub(m) for m in methods if side in m.sent_by and not m.embedded
-            ],
+            incoming=incoming,
+            outgoing=sent,
+            uses_any=any("Any" == stub["results"] for stub in incoming + sent),
         )
-        for side, other in _OTHER.items()
-    }
+    return files
 
 
 def _stub(method: Method) -> dict[str, object]:
-    params = f"types.{method.params}" if method.params not in (None, "Any") else "Any"
-    results = " | ".join(f"types.{name}" for name in method.results) or "Any"
+    params = f"types.{method.params}" if method.params else "None"
+    results = " | ".join(f"types.{name}" for name in method.results)
+    if not results:
+        results = "Any" if method.kind == "request" else "None"
     return {
         "method": method,
         "name": method.python_name,
-        "constant": constant_name(
-            method.definition.removesuffix("Request").removesuffix("Notification")
+        "constant": constant(method),
+        "params": (
+            params
+            if method.params_required or not method.params
+            else f"{params} | None"
         ),
-        "params": params if method.params_required else f"{params} | None",
         "default": "" if method.params_required else " = None",
         "results": results,
         "doc": method.doc

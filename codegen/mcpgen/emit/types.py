@@ -36,25 +36,36 @@ from ..ir import (
     Type,
     Union,
 )
+from ..render import pystr
 
-_IMPORTED = (
-    *("Annotated", "Any", "Codec", "Extra", "Literal", "Meta", "OneOf", "Struct"),
-    *("TYPE_CHECKING", "TypeAlias", "UNSET", "UnsetType", "field"),
-)
+_IMPORTED = {
+    "typing": ("TYPE_CHECKING", "Annotated", "Any", "Literal", "TypeAlias"),
+    "msgspec": ("UNSET", "Meta", "Struct", "UnsetType", "field"),
+    ".._codec": ("Codec", "Extra"),
+}
 _INT64 = 2**63
 
 
 def emit(protocol: Protocol, env: jinja2.Environment) -> dict[str, str]:
     plan = _Plan(protocol)
+    structs, aliases = plan.structs(), plan.aliases()
     context = {
         "protocol": protocol,
-        "structs": plan.structs(),
-        "aliases": plan.aliases(),
+        "structs": structs,
+        "aliases": aliases,
         "inexact": sorted(n for n in plan.definitions if not plan.is_exact_alone(n)),
-        "names": plan.imported,
+        "use": plan.use,
+        "chooses": "OneOf" in plan.used,
+        "imports": plan.imports(structs, aliases),
         "exported": sorted([*plan.definitions, "convert", "decode", "encode"]),
     }
     return {"types.py": env.get_template("types/types.py.jinja").render(context)}
+
+
+def struct_names(protocol: Protocol) -> frozenset[str]:
+    """The definitions that are classes; the others are aliases."""
+    plan = _Plan(protocol)
+    return frozenset(name for name in plan.definitions if plan.is_struct(name))
 
 
 @dataclass(frozen=True)
@@ -91,25 +102,58 @@ class _Plan:
     definitions: dict[str, Definition] = field(init=False)
     tags: dict[str, str] = field(default_factory=dict)
     """Struct → the wire key that msgspec uses as its tag."""
-    imported: dict[str, str] = field(init=False)
-    """Imported name → the name used, should a definition have taken it."""
+    used: set[str] = field(default_factory=set)
+    """What must be imported."""
 
     def __post_init__(self) -> None:
         self.definitions = {d.name: d for d in self.protocol.definitions}
-        self.imported = {n: f"_{n}" if n in self.definitions else n for n in _IMPORTED}
         self.params = {m.params for m in self.protocol.methods}
         self._exact: dict[str, bool] = {}
         self._assign_tags()
 
+    def use(self, name: str) -> str:
+        """An imported name as the module spells it: a definition may have taken it."""
+        self.used.add(name)
+        return f"_{name}" if name in self.definitions else name
+
+    def imports(
+        self, structs: list[_Struct], aliases: list[_Alias]
+    ) -> list[tuple[str, str]]:
+        """(module, what is imported from it): only what is used."""
+        self.use("Codec")
+        self.used |= {"Struct"} if structs else set()
+        self.used |= {"TypeAlias"} if aliases else set()
+        if any(alias.recursive for alias in aliases):
+            self.used |= {"TYPE_CHECKING", "Any"}
+        if "OneOf" in self.used:
+            self.use("TYPE_CHECKING")
+        found = []
+        for module, names in _IMPORTED.items():
+            spelled = [
+                name if self.use(name) == name else f"{name} as {self.use(name)}"
+                for name in names
+                if name in self.used
+            ]
+            if spelled:
+                found.append((module, ", ".join(spelled)))
+        return found
+
     # --- which drawer ---------------------------------------------------------------
 
     def is_record(self, name: str) -> bool:
-        """A dict at run time: an open object without a name of its own."""
+        """A dict at run time: an open object without a name of its own.
+
+        So is what cannot be a struct: without fields, or with keys that msgspec
+        would have to escape.
+        """
         definition = self.definitions[name]
         if not isinstance(definition.type, Object):
             return False
+        fields = definition.type.fields
+        if not fields or any(_needs_escape(f.wire_name) for f in fields):
+            return True
         inline_open = definition.inline and definition.type.is_open
-        return not definition.type.fields or (inline_open and name not in self.params)
+        return inline_open and name not in self.params
 
     def is_struct(self, name: str) -> bool:
         return isinstance(self.definitions[name].type, Object) and not self.is_record(
@@ -330,7 +374,6 @@ class _Plan:
     # --- annotations ----------------------------------------------------------------
 
     def annotation(self, type: Type) -> str:
-        name = self.imported
         match type:
             case Null():
                 return "None"
@@ -342,9 +385,9 @@ class _Plan:
                 return self._number(type)
             case Literals(values=values):
                 if any(_literal_kind(value) == "odd" for value in values):
-                    return name["Any"]
+                    return self.use("Any")
                 inner = ", ".join(_python(json.loads(value)) for value in values)
-                return f"{name['Literal']}[{inner}]"
+                return f"{self.use('Literal')}[{inner}]"
             case Array():
                 bounds = _lengths(type.min_items, type.max_items)
                 return self._annotated(f"list[{self.annotation(type.items)}]", bounds)
@@ -358,15 +401,14 @@ class _Plan:
                 arms = list(dict.fromkeys(self.annotation(arm) for arm in type.arms))
                 if self.is_native(type):
                     return " | ".join(arms)
-                return f"{name['OneOf']}[{', '.join(arms)}]"
+                return f"{self.use('OneOf')}[{', '.join(arms)}]"
             case _:
-                return name["Any"]
+                return self.use("Any")
 
     def _annotated(self, base: str, bounds: list[str]) -> str:
         if not bounds:
             return base
-        name = self.imported
-        return f"{name['Annotated']}[{base}, {name['Meta']}({', '.join(bounds)})]"
+        return f"{self.use('Annotated')}[{base}, {self.use('Meta')}({', '.join(bounds)})]"
 
     def _number(self, type: Number) -> str:
         if not all(map(_is_bound, _bounds(type, True))):
@@ -425,8 +467,8 @@ class _Plan:
         fixes = [fix for f in fields if (fix := self._statement(f))]
         if type.is_open:
             lines.append(self._extra(type))
-            unset = self.imported["UNSET"]
-            extra = self.imported["Extra"]
+            unset = self.use("UNSET")
+            extra = self.use("Extra")
             fixes.append(
                 f"if self.extra is not {unset}: self.extra = {extra}(self.extra)"
             )
@@ -438,7 +480,6 @@ class _Plan:
         return _python(json.loads(self._constants(name)[tag]))
 
     def _line(self, f: Field, is_tag: bool) -> _Line:
-        names = self.imported
         annotation = self.annotation(f.type)
         rename = (
             ""
@@ -446,7 +487,7 @@ class _Plan:
             else f"name={_python(f.wire_name)}"
         )
         default = ""
-        if f.required and _is_constant(f.type) and annotation != names["Any"]:
+        if f.required and _is_constant(f.type) and annotation != self.use("Any"):
             default = _python(json.loads(f.type.values[0]))
             if is_tag:
                 return _Line(
@@ -455,22 +496,21 @@ class _Plan:
         elif f.required and (usable := _usable_default(f)):
             default = usable
         elif not f.required:
-            default = names["UNSET"]
-            if annotation != names["Any"]:
-                annotation = f"{annotation} | {names['UnsetType']}"
+            default = self.use("UNSET")
+            if annotation != self.use("Any"):
+                annotation = f"{annotation} | {self.use('UnsetType')}"
         if rename:
             arguments = f"default={default}, {rename}" if default else rename
-            default = f"{names['field']}({arguments})"
+            default = f"{self.use('field')}({arguments})"
         return _Line(f.python_name, annotation, default, f.doc)
 
     def _extra(self, type: Object) -> _Line:
-        names = self.imported
         # Keys that never come from the wire: no schema has the empty one, but who knows.
         key = "" if all(f.wire_name for f in type.fields) else "\0"
         return _Line(
             "extra",
-            f"{names['Extra']} | {names['UnsetType']}",
-            f"{names['field']}(default={names['UNSET']}, name={_python(key)})",
+            f"{self.use('Extra')} | {self.use('UnsetType')}",
+            f"{self.use('field')}(default={self.use('UNSET')}, name={_python(key)})",
             "Keys that the schema does not name; kept, and sent again.",
         )
 
@@ -482,7 +522,7 @@ class _Plan:
         statement = f"{target} = {fix}"
         if fix.startswith("codec.check("):
             statement = fix  # checks, changes nothing
-        unset = self.imported["UNSET"]
+        unset = self.use("UNSET")
         return statement if f.required else f"if {target} is not {unset}: {statement}"
 
     def aliases(self) -> list[_Alias]:
@@ -499,7 +539,7 @@ class _Plan:
             return
         definition = self.definitions[name]
         if self.is_record(name):
-            annotation = f"dict[str, {self.imported['Any']}]"
+            annotation = f"dict[str, {self.use('Any')}]"
             doc = _record_doc(definition)
             done[name] = _Alias(name, annotation, doc, recursive=False)
             return
@@ -560,9 +600,13 @@ def _usable_default(f: Field) -> str | None:
             return None
 
 
+def _needs_escape(key: str) -> bool:
+    return json.dumps(key, ensure_ascii=False) != f'"{key}"'
+
+
 def _python(value: Any) -> str:
     """A JSON scalar as Python source, whatever is in it."""
-    return json.dumps(value) if isinstance(value, str) else repr(value)
+    return pystr(value) if isinstance(value, str) else repr(value)
 
 
 def _camel(name: str) -> str | None:

@@ -49,6 +49,8 @@ _SHARED: dict[Type, str] = {
     Number(integer=True): "integer",
     Array(AnyType()): "array",
     Map(AnyType()): "mapping",
+    Array(String()): "strings",
+    Map(Map(AnyType())): "mappings",
 }
 """Checks that `_issues.py` has ready."""
 
@@ -184,6 +186,8 @@ class _Plan:
 
     def call(self, type: Type, value: str, path: str, at: str) -> str:
         """The expression that lists the issues of `value`."""
+        if type in _SHARED:
+            return f"{self.use(_SHARED[type])}({value}, {path})"
         match type:
             case Array(items=items) if not self.test(type, at):
                 limits = self._limits(type.min_items, type.max_items)
@@ -427,6 +431,10 @@ class _Plan:
                     all(t.takes_null for t in tests),
                     helpers=frozenset[str]().union(*(t.helpers for t in tests)),
                 )
+            case Ref(name=name):
+                # Short ones (an id, a cursor) are asked in place, without a call.
+                test = self.test(self.types[name], at)
+                return test if test and len(test.passed("value")) < 60 else None
             case Not(type=inner):
                 test = self.test(inner, at)
                 return test and _Test(
