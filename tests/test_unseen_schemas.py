@@ -225,3 +225,52 @@ def test_an_extension_without_methods(project: Project) -> None:
     assert protocol.era == "extension"
     assert not protocol.methods
     agrees(project, catalog, "shapes-1.0", ["Color", "Point", "Shape"])
+
+
+def test_a_dict_beside_a_struct_in_a_union(project: Project) -> None:
+    thing = {**_object(a={"type": "integer"}), "required": ["a"]}
+    counts = {"type": "object", "additionalProperties": {"type": "string"}}
+    either = {"anyOf": [{"$ref": "#/$defs/Thing"}, counts]}
+    definitions = schema(Thing=thing, Holder=_object(either=either))
+    catalog = project.add(definitions, "x-1", kind="extension")
+    agrees(project, catalog, "x-1", ["Thing", "Holder"])
+
+
+def test_a_choice_among_objects_that_msgspec_cannot_judge(project: Project) -> None:
+    odd = {**_object(k={"type": "string", "not": {"const": "a"}}), "required": ["k"]}
+    even = {**_object(k={"enum": ["a", "b"]}), "required": ["k"]}
+    either = {"anyOf": [{"$ref": "#/$defs/Odd"}, {"$ref": "#/$defs/Even"}]}
+    definitions = schema(Odd=odd, Even=even, Holder=_object(either=either))
+    catalog = project.add(definitions, "x-1", kind="extension")
+    agrees(project, catalog, "x-1", ["Odd", "Even", "Holder"])
+
+
+def test_a_method_in_two_definitions_is_the_listed_one(project: Project) -> None:
+    def message(**more: Any) -> dict[str, Any]:
+        made = _object(method={"const": "elicitation/create"}, **more)
+        return {**made, "required": ["method"]}
+
+    definitions = schema(
+        AskInputRequest=message(),
+        ElicitRequest=message(id={"type": "integer"}),
+        ServerRequest={"anyOf": [{"$ref": "#/$defs/ElicitRequest"}]},
+    )
+    catalog = project.add(definitions, "x-1", after="2025-11-25")
+    protocol, notes = catalog.protocol("x-1")
+    (method,) = protocol.methods
+    assert method.definition == "ElicitRequest"
+    assert method.sent_by == ("server",)
+    assert "method-twice" in {note.code for note in notes}
+    agrees(project, catalog, "x-1", ["AskInputRequest", "ElicitRequest"])
+
+
+def test_untyped_params_are_any_object(project: Project) -> None:
+    request = {
+        **_object(method={"const": "x/run"}, params={"type": "object"}),
+        "required": ["method", "params"],
+    }
+    catalog = project.add(schema(RunRequest=request), "x-1", kind="extension")
+    project.generate(catalog, "x-1", black=False)
+    assert project.load("methods").RUN.params is dict
+    for module in ("server", "client"):
+        project.load(module)

@@ -121,6 +121,7 @@ class _Names:
         self.overrides = overrides
         self.file = file
         self.renamed = {d.schema_name: class_name(d.schema_name) for d in definitions}
+        self.reserved = frozenset(self.renamed.values())
         self.taken: dict[str, Definition] = {}
         self.problems: list[Diagnostic] = []
 
@@ -135,8 +136,8 @@ class _Names:
             raise CompileError(self.problems)
         return tuple(self.taken[name] for name in sorted(self.taken))
 
-    def _take(self, definition: Definition, *, shared: bool = False) -> None:
-        """Claim a name; `shared` when the overlay says that equals may share it."""
+    def _take(self, definition: Definition) -> None:
+        """Claim a name that nothing else may have."""
         name = definition.name
         other = self.taken.get(name)
         if len(name) > MAX_NAME:
@@ -147,7 +148,7 @@ class _Names:
             )
         elif other is None:
             self.taken[name] = definition
-        elif not (shared and _shape(other.type) == _shape(definition.type)):
+        else:
             self._complain(
                 "name-collision",
                 f"would be called {name}, as is {other.pointer}",
@@ -229,10 +230,10 @@ class _Names:
     def _arms(
         self, arms: tuple[Type, ...], path: str, pointer: str
     ) -> tuple[Type, ...]:
-        only = sum(isinstance(arm, Object) for arm in arms) == 1
+        suffixes = _arm_suffixes(arms)
         return tuple(
-            self._type(arm, path + ("" if only else _arm_suffix(arm)), pointer)
-            for arm in arms
+            self._type(arm, path + suffix, pointer)
+            for arm, suffix in zip(arms, suffixes, strict=True)
         )
 
     def _hoist(self, object: Object, path: str, pointer: str) -> Ref:
@@ -240,12 +241,23 @@ class _Names:
             (o for o in self.overrides if fnmatch.fnmatchcase(_generic(pointer), o.at)),
             None,
         )
-        name = override.name if override else path
-        definition = Definition(
-            name, self._object(object, name, pointer), pointer, object.doc
+        if override is not None:
+            shared = self._inline(object, override.name, pointer)
+            other = self.taken.get(shared.name)
+            if other is None or _shape(other.type) == _shape(shared.type):
+                self.taken.setdefault(shared.name, shared)
+                return Ref(shared.name)
+            # Another object than the override was meant for: it keeps its own name.
+        # What spells the name of a definition is told apart from it.
+        definition = self._inline(
+            object, f"{path}Object" if path in self.reserved else path, pointer
         )
-        self._take(definition, shared=override is not None)
-        return Ref(name)
+        self._take(definition)
+        return Ref(definition.name)
+
+    def _inline(self, object: Object, name: str, pointer: str) -> Definition:
+        inside = self._object(object, name, pointer)
+        return Definition(name, inside, pointer, object.doc)
 
     def _fields(self, object: Object, pointer: str) -> tuple[Field, ...]:
         """Python names for the keys; two keys that fold into one name use their all."""
@@ -280,21 +292,64 @@ def _generic(pointer: str) -> str:
     return re.sub("^/definitions/", "/$defs/", pointer)
 
 
-def _arm_suffix(arm: Type) -> str:
-    """What tells an inline arm apart: its constants, else the keys it asks for."""
-    if not isinstance(arm, Object):
-        return ""
-    constants = [
-        json.loads(f.type.values[0])
+def _arm_suffixes(arms: tuple[Type, ...]) -> list[str]:
+    """What tells inline arms apart: constants, then keys; one alone needs nothing."""
+    objects = [arm for arm in arms if isinstance(arm, Object)]
+    if len(objects) < 2:
+        return [""] * len(arms)
+    constants = {arm: _constants(arm) for arm in objects}
+    suffixes = []
+    for arm in arms:
+        if not isinstance(arm, Object):
+            suffixes.append("")
+            continue
+        alike = [o for o in objects if o != arm and constants[o] == constants[arm]]
+        suffix = constants[arm]
+        if alike or not suffix:
+            suffix += "With" + "".join(map(pascal_case, _own_keys(arm, alike)))
+        suffixes.append(suffix)
+    return suffixes
+
+
+def _constants(arm: Object) -> str:
+    return "".join(
+        pascal_case(str(json.loads(f.type.values[0])))
         for f in arm.fields
         if f.required and isinstance(f.type, Literals) and len(f.type.values) == 1
-    ]
-    if constants:
-        return "".join(pascal_case(str(value)) for value in constants)
-    keys = [f.wire_name for f in arm.fields if f.required] or [
-        f.wire_name for f in arm.fields
-    ]
-    return "With" + "".join(pascal_case(key) for key in keys)
+    )
+
+
+def _own_keys(arm: Object, others: list[Object]) -> list[str]:
+    """What tells an arm apart: keys only it has, keys only it needs, keys inside."""
+    needed = [_key_paths(each, 1, required=True) for each in (arm, *others)]
+    for depth in (1, 2, 3):
+        theirs = {path for other in others for path in _key_paths(other, depth)}
+        own = [
+            path
+            for path in _key_paths(arm, depth, required=True)
+            if path not in theirs
+        ]
+        if not own and depth == 1 and needed[0] not in needed[1:]:
+            own = needed[0]
+        if own:
+            return ["".join(map(pascal_case, path)) for path in own]
+    return [f.wire_name for f in arm.fields]
+
+
+def _key_paths(
+    object: Object, depth: int, *, required: bool = False
+) -> list[tuple[str, ...]]:
+    """Paths of keys, `depth` objects deep."""
+    paths: list[tuple[str, ...]] = []
+    for f in object.fields:
+        if required and not f.required:
+            continue
+        if depth == 1:
+            paths.append((f.wire_name,))
+        elif isinstance(f.type, Object):
+            inner = _key_paths(f.type, depth - 1, required=required)
+            paths += [(f.wire_name, *path) for path in inner]
+    return paths
 
 
 def _shape(type: Type) -> Type:

@@ -6,7 +6,7 @@ import json
 
 import jinja2
 
-from ..ir import Method, Protocol
+from ..ir import ANY_OBJECT, Method, Protocol
 from ..names import constant_name
 from .types import struct_names
 
@@ -16,6 +16,8 @@ def emit(protocol: Protocol, env: jinja2.Environment) -> dict[str, str]:
 
     def decodable(name: str) -> str:
         """A class, or the name of an alias: what `codec.decode` takes."""
+        if name == ANY_OBJECT:
+            return "dict"
         return f"types.{name}" if name in classes else f'"{name}"'
 
     def row(method: Method) -> dict[str, object]:

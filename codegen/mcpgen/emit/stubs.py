@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import jinja2
 
-from ..ir import Method, Protocol, Side
+from ..ir import ANY_OBJECT, Method, Protocol, Side
 from .methods import constant
 
 _OTHER: dict[Side, Side] = {"client": "server", "server": "client"}
@@ -24,13 +24,15 @@ def emit(protocol: Protocol, env: jinja2.Environment) -> dict[str, str]:
             other=other,
             incoming=incoming,
             outgoing=sent,
-            uses_any=any("Any" == stub["results"] for stub in incoming + sent),
+            uses_any=any(stub["uses_any"] for stub in incoming + sent),
         )
     return files
 
 
 def _stub(method: Method) -> dict[str, object]:
     params = f"types.{method.params}" if method.params else "None"
+    if method.params == ANY_OBJECT:
+        params = "dict[str, Any]"
     results = " | ".join(f"types.{name}" for name in method.results)
     if not results:
         results = "Any" if method.kind == "request" else "None"
@@ -45,6 +47,7 @@ def _stub(method: Method) -> dict[str, object]:
         ),
         "default": "" if method.params_required else " = None",
         "results": results,
+        "uses_any": results == "Any" or method.params == ANY_OBJECT,
         "doc": method.doc
         + (f"\n\nDeprecated. {method.deprecated}" if method.deprecated else ""),
     }

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeGuard
 
 import jinja2
 
@@ -112,8 +112,12 @@ class _Plan:
         self._assign_tags()
 
     def use(self, name: str) -> str:
-        """An imported name as the module spells it: a definition may have taken it."""
+        """An imported name, to be imported."""
         self.used.add(name)
+        return self.spelled(name)
+
+    def spelled(self, name: str) -> str:
+        """An imported name as the module spells it: a definition may have taken it."""
         return f"_{name}" if name in self.definitions else name
 
     def imports(
@@ -130,7 +134,7 @@ class _Plan:
         found = []
         for module, names in _IMPORTED.items():
             spelled = [
-                name if self.use(name) == name else f"{name} as {self.use(name)}"
+                name if (local := self.spelled(name)) == name else f"{name} as {local}"
                 for name in names
                 if name in self.used
             ]
@@ -393,8 +397,8 @@ class _Plan:
                 return self._annotated(f"list[{self.annotation(type.items)}]", bounds)
             case Map():
                 bounds = _lengths(type.min_properties, type.max_properties)
-                values = self.annotation(type.values)
-                return self._annotated(f"dict[str, {values}]", bounds)
+                item = self.annotation(type.values)
+                return self._annotated(f"dict[str, {item}]", bounds)
             case Ref():
                 return type.name
             case Union():
@@ -487,7 +491,7 @@ class _Plan:
             else f"name={_python(f.wire_name)}"
         )
         default = ""
-        if f.required and _is_constant(f.type) and annotation != self.use("Any"):
+        if f.required and _is_constant(f.type) and annotation != self.spelled("Any"):
             default = _python(json.loads(f.type.values[0]))
             if is_tag:
                 return _Line(
@@ -497,7 +501,7 @@ class _Plan:
             default = usable
         elif not f.required:
             default = self.use("UNSET")
-            if annotation != self.use("Any"):
+            if annotation != self.spelled("Any"):
                 annotation = f"{annotation} | {self.use('UnsetType')}"
         if rename:
             arguments = f"default={default}, {rename}" if default else rename
@@ -564,7 +568,7 @@ class _Plan:
 # --- small questions ------------------------------------------------------------------
 
 
-def _is_constant(type: Type) -> bool:
+def _is_constant(type: Type) -> TypeGuard[Literals]:
     return (
         isinstance(type, Literals)
         and len(type.values) == 1
