@@ -215,6 +215,9 @@ class Definition:
 
 Side = Literal["client", "server"]
 
+ANY_OBJECT = "object"
+"""Stands for params that may be any object; no definition can be called that."""
+
 
 @dataclass(frozen=True)
 class Method:
@@ -227,7 +230,7 @@ class Method:
     """For stubs: `call_tool`."""
     sent_by: tuple[Side, ...]
     params: str | None
-    """The params definition; None when the method takes none."""
+    """The params definition, or ANY_OBJECT; None when the method takes none."""
     params_required: bool
     results: tuple[str, ...] = ()
     """Every definition that may answer it, the usual one first."""
@@ -269,6 +272,15 @@ class Trait:
 
 
 @dataclass(frozen=True)
+class Replacement:
+    """What took the place of a method that this version no longer has."""
+
+    method: str
+    by: str
+    """Another method, or a few words: what to use instead."""
+
+
+@dataclass(frozen=True)
 class Protocol:
     """One protocol version (or extension), whole."""
 
@@ -282,6 +294,7 @@ class Protocol:
     capabilities: tuple[Capability, ...] = ()
     errors: tuple[ErrorCode, ...] = ()
     traits: tuple[Trait, ...] = ()
+    replaced: tuple[Replacement, ...] = ()
 
     def definition(self, name: str) -> Definition:
         """The definition called `name`; KeyError when there is none."""

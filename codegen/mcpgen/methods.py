@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from .diagnostics import CompileError, Diagnostic
 from .ir import (
+    ANY_OBJECT,
     Capability,
     Definition,
     ErrorCode,
@@ -60,6 +61,7 @@ def derive_protocol(
         capabilities=tuple(derivation.capabilities()),
         errors=derivation.errors(),
         traits=overlay.traits,
+        replaced=tuple(r for r in overlay.replaced if r.method not in names),
     )
     return protocol, tuple(derivation.notes)
 
@@ -80,24 +82,18 @@ class _Derivation:
             for union, kind, sender in overlay.directions
             if union in self.by_name
         }
+        self.listed = {
+            name
+            for union, kind, _ in overlay.directions
+            if union in self.by_name and kind != "embedded"
+            for name in _ref_names(self.by_name[union].type)
+        }
 
     # --- methods --------------------------------------------------------------------
 
     def methods(self) -> Iterator[Method]:
-        seen: dict[str, Definition] = {}
         names: dict[str, str] = {}
-        for definition in self.by_name.values():
-            name = self._method_constant(definition.type)
-            if name is None or self._is_direction_union(definition.name):
-                continue
-            if name in seen:
-                self._problem(
-                    "method-twice",
-                    f'the method "{name}" is also {seen[name].name}',
-                    definition,
-                )
-                continue
-            seen[name] = definition
+        for name, definition in self._messages().items():
             method = self._method(name, definition)
             if method.python_name in names:
                 self._problem(
@@ -108,6 +104,30 @@ class _Derivation:
                 )
             names[method.python_name] = name
             yield method
+
+    def _messages(self) -> dict[str, Definition]:
+        """Method → its message. Of several, the one that a direction union lists."""
+        found: dict[str, Definition] = {}
+        for definition in self.by_name.values():
+            name = self._method_constant(definition.type)
+            if name is None or self._is_direction_union(definition.name):
+                continue
+            first = found.setdefault(name, definition)
+            if first is definition:
+                continue
+            if first.name not in self.listed and definition.name in self.listed:
+                found[name], first, definition = definition, definition, first
+            self.notes.append(
+                Diagnostic(
+                    "method-twice",
+                    f'the method "{name}" is also {first.name}, which is used',
+                    self.file,
+                    definition.pointer,
+                    "list the one that is meant in ClientRequest or ServerRequest",
+                    "note",
+                )
+            )
+        return found
 
     def _method(self, name: str, definition: Definition) -> Method:
         kind, sent_by, embedded = self._direction(name, definition)
@@ -156,8 +176,8 @@ class _Derivation:
     def _params(self, params: Field | None) -> str | None:
         if params is None:
             return None
-        # Anything but a definition has no class to decode into; it stays untyped.
-        return params.type.name if isinstance(params.type, Ref) else "Any"
+        # What is not a definition has no known keys.
+        return params.type.name if isinstance(params.type, Ref) else ANY_OBJECT
 
     def _results(self, method: str, base: str) -> tuple[str, ...]:
         response = self.by_name.get(f"{base}ResultResponse")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .diagnostics import fail
-from .ir import ErrorCode, Side, Trait
+from .ir import ErrorCode, Replacement, Side, Trait
 from .lower import canonical
 from .names import NameOverride
 
@@ -35,6 +35,7 @@ class Overlay:
     """(method, a further definition that may answer it)."""
     deprecated: tuple[tuple[str, str], ...]
     """(method, why and what to use instead)."""
+    replaced: tuple[Replacement, ...]
     errors: tuple[ErrorCode, ...]
     eras: tuple[tuple[str, str], ...]
     """(method that a schema offers, the era this makes it)."""
@@ -48,6 +49,7 @@ _TABLES = {
     "capability": {"method", "owner", "path"},
     "result": {"method", "result"},
     "deprecated": {"methods", "note", "since"},
+    "replaced": {"method", "by", "since"},
     "error": {"name", "code", "doc", "since"},
     "era": {"offers", "era"},
     "direction": {"union", "kind", "sent_by"},
@@ -77,6 +79,7 @@ def read_overlay(table: dict[str, Any], chain: tuple[str, ...], file: str) -> Ov
         deprecated=tuple(
             (method, r["note"]) for r in rows("deprecated") for method in r["methods"]
         ),
+        replaced=tuple(Replacement(r["method"], r["by"]) for r in rows("replaced")),
         errors=tuple(ErrorCode(r["name"], r["code"], r["doc"]) for r in rows("error")),
         eras=tuple((r["offers"], r["era"]) for r in rows("era")),
         directions=tuple(

@@ -8,7 +8,8 @@ const unfold = document.getElementById("unfold");
 const cards = [...document.querySelectorAll(".card")];
 const changes = [...document.querySelectorAll(".change")].map((element) => ({
   element,
-  text: element.textContent.toLowerCase(),
+  // The name of its method or definition counts, though it is written only once.
+  text: (element.closest(".card").querySelector(".subject").textContent + " " + element.textContent).toLowerCase(),
   breaks: element.dataset.breaks.split(" ").filter(Boolean),
 }));
 

@@ -1,0 +1,1 @@
+"""`mcpgen diff A B`: what changed between two versions, and whom it breaks."""
