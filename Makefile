@@ -8,7 +8,7 @@ STAMP := .venv/.installed
 demo: $(STAMP)
 	$(BIN)/mcpgen generate
 	@echo
-	$(BIN)/mcpgen diff 2025-11-25 2026-07-28 --breaking
+	$(BIN)/mcpgen diff 2025-11-25 2026-07-28 --breaking || test $$? -eq 1
 	@echo
 	$(BIN)/mcpgen methods 2026-07-28
 

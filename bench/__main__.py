@@ -41,10 +41,12 @@ def compiler() -> list[Row]:
         def peer() -> None:
             for file in sorted((ROOT / "schema").glob("*/schema.json")):
                 _run(
-                    [PYTHON, "-m", "datamodel_code_generator", "--input", str(file)]
-                    + ["--input-file-type", "jsonschema"]
-                    + ["--output-model-type", "pydantic_v2.BaseModel"]
-                    + ["--output", str(project / f"{file.parent.name}.py")],
+                    [
+                        *(PYTHON, "-m", "datamodel_code_generator"),
+                        *("--input", str(file), "--input-file-type", "jsonschema"),
+                        *("--output-model-type", "pydantic_v2.BaseModel"),
+                        *("--output", str(project / f"{file.parent.name}.py")),
+                    ],
                     project,
                 )
 
@@ -111,7 +113,7 @@ def parsing() -> list[Row]:
         theirs: Callable[[bytes], object],
         target: str,
     ) -> Row:
-        decode = types.codec.decode
+        decode = types.decode
         mine, peer = _interleave(
             lambda: _repeat(lambda: decode(data, ours)),
             lambda: _repeat(lambda: theirs(data)),

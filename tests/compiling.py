@@ -58,7 +58,7 @@ class Project:
         self.settings(name)
         with self.monkeypatch.context() as patch:
             if not black:
-                patch.setattr(pipeline, "_format_all", _as_it_is)
+                patch.setattr(pipeline, "format_files", _as_it_is)
             files = pipeline.generate(self.config, catalog)
         publish(files, self.output)
         return files

@@ -13,6 +13,7 @@ import pytest
 from mcpgen import publish as publishing
 from mcpgen.catalog import Catalog
 from mcpgen.diagnostics import CompileError
+from mcpgen.names import MAX_NAME
 
 from .compiling import Project, schema, tree
 
@@ -120,12 +121,12 @@ def test_a_key_stays_data_or_is_refused(project: Project, text: str) -> None:
         "properties": {text: {"type": "string"}},
         "required": [text],
     }
-    try:
-        files = project.generate(project.add(schema(Thing=thing)))
-    except CompileError as error:
-        assert error.diagnostics[0].pointer.startswith("/$defs/Thing")
-        assert len(text) > 120
+    if len(text) > MAX_NAME:
+        with pytest.raises(CompileError) as caught:
+            project.add(schema(Thing=thing))
+        assert caught.value.diagnostics[0].pointer.startswith("/$defs/Thing")
         return
+    files = project.generate(project.add(schema(Thing=thing)))
     assert_only_data(project, files)
     validate = project.load("validators").VALIDATORS["Thing"]
     assert not validate({text: "v"})
@@ -141,15 +142,15 @@ def test_a_key_stays_data_or_is_refused(project: Project, text: str) -> None:
 def test_a_definition_name_becomes_a_name_or_is_refused(
     project: Project, text: str
 ) -> None:
-    try:
-        catalog = project.add(
-            schema(**{text: {"type": "object", "properties": {"a": {"const": 1}}}})
-        )
-        files = project.generate(catalog)
-    except CompileError as error:
-        assert error.diagnostics[0].pointer.startswith("/$defs/")
+    thing = {"type": "object", "properties": {"a": {"const": 1}}}
+    if len(text) > MAX_NAME:
+        with pytest.raises(CompileError) as caught:
+            project.add(schema(**{text: thing}))
+        assert caught.value.diagnostics[0].pointer.startswith("/$defs/")
         assert not (project.root / "schema").exists()
         return
+    catalog = project.add(schema(**{text: thing}))
+    files = project.generate(catalog)
     assert_only_data(project, files)
     (definition,) = catalog.protocol("x-1")[0].definitions
     assert definition.name.isascii()
@@ -225,6 +226,23 @@ BAD = {
         "/$defs/A/$ref",
     ),
     "cyclic": (_defs({"anyOf": [{"$ref": "#/$defs/A"}]}), "ref-cyclic", "/$defs/A"),
+    "cyclic-two": (
+        json.dumps(
+            schema(A={"$ref": "#/$defs/B"}, B={"allOf": [{"$ref": "#/$defs/A"}]})
+        ).encode(),
+        "ref-cyclic",
+        "/$defs/A",
+    ),
+    "deep-schema-json": (
+        b'{"$defs": {"A": ' + b'{"items": ' * 10_000 + b"1" + b"}" * 10_000 + b"}}",
+        "too-deep",
+        None,
+    ),
+    "wrong-keyword": (
+        _defs({"$ref": "#/definitions/Tool"}),
+        "ref-unresolved",
+        "/$defs/A/$ref",
+    ),
     "unknown": (_defs({"tpye": "string"}), "keyword-unknown", "/$defs/A/tpye"),
     "unsupported": (_defs({"if": {}}), "keyword-unsupported", "/$defs/A/if"),
     "type": (_defs({"type": "strin"}), "keyword-malformed", "/$defs/A/type"),
@@ -244,7 +262,8 @@ def test_a_bad_schema_is_refused(
     assert found.code == code
     assert found.pointer.startswith(pointer or "")
     if code == "ref-unresolved":
-        assert found.hint == 'did you mean "Tool"?'
+        assert "did you mean" in found.hint
+        assert "Tool" in found.hint
     assert tree(project.root) == before
 
 

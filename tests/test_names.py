@@ -112,7 +112,7 @@ def test_an_override_is_shared_by_equals_only() -> None:
 def test_what_cannot_be_told_apart_is_refused(definitions: dict[str, Any]) -> None:
     with pytest.raises(CompileError) as caught:
         names(**definitions)
-    (found, *_) = caught.value.diagnostics
+    found, *_ = caught.value.diagnostics
     assert found.code == "name-collision"
     assert found.pointer.startswith("/$defs/")
     assert "[[name]]" in found.hint

@@ -7,20 +7,12 @@ name *and* a hash: bytes that are not the pinned ones are never compiled.
 
 from __future__ import annotations
 
-import json
-import os
-import re
-import tempfile
-import tomllib
-from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
 from hashlib import sha256
-from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
-from . import resources
+from . import resources, swap
 from .config import Config
-from .diagnostics import Diagnostic, clip, did_you_mean, fail
+from .diagnostics import CompileError, Diagnostic, clip, did_you_mean, fail
 from .errata import Erratum, apply_errata, read_errata
 from .ir import Definition, Protocol
 from .load import Document, load
@@ -28,65 +20,22 @@ from .lower import lower
 from .methods import derive_protocol
 from .names import resolve_names
 from .overlay import Overlay, read_overlay
+from .pins import (
+    PINS,
+    Kind,
+    Layer,
+    Pin,
+    Tables,
+    check_name,
+    module_name,
+    read_pins,
+    with_pin,
+)
 
-PINS = "pins.toml"
 ERRATA = "errata.toml"
 OVERLAY = "overlay.toml"
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_SHA256 = re.compile(r"[0-9a-f]{64}")
-
-Kind: TypeAlias = Literal["protocol", "extension"]
 Compiled: TypeAlias = tuple[Protocol, tuple[Diagnostic, ...]]
-
-
-@dataclass(frozen=True)
-class Layer:
-    """A directory of schemas, and how diagnostics call it."""
-
-    directory: Path
-    label: str
-
-    def shown(self, name: str) -> str:
-        return f"{self.label}/{name}"
-
-
-@dataclass(frozen=True)
-class Pin:
-    """One pinned schema; the fields up to `after` are the keys of pins.toml."""
-
-    name: str
-    file: str
-    sha256: str
-    source: str
-    license: str = ""
-    kind: Kind = "protocol"
-    after: str | None = None
-    layer: Layer = Layer(Path(), "")
-
-    @property
-    def path(self) -> Path:
-        return self.layer.directory / self.file
-
-    @property
-    def shown(self) -> str:
-        """The file as diagnostics call it: never an absolute path."""
-        return self.layer.shown(self.file)
-
-
-def module_name(version: str) -> str:
-    """The Python package of a version: `2026-07-28` → `v2026_07_28`."""
-    return "v" + re.sub("[^0-9A-Za-z]", "_", version)
-
-
-def check_name(version: str) -> None:
-    """A version becomes a directory: refuse whatever could mean another place."""
-    if not _NAME.fullmatch(version) or ".." in version:
-        raise fail(
-            "version-name",
-            f'"{clip(version, 64)}" cannot name a version',
-            hint="use letters, digits, dots, dashes and underscores, 64 at most",
-        )
 
 
 class Catalog:
@@ -185,7 +134,7 @@ class Catalog:
     def data(self, name: str) -> bytes:
         """The bytes of a version, verified against its pin."""
         pin = self.pin(name)
-        data = self._bytes[name] if name in self._bytes else _read(pin.path, pin.shown)
+        data = self._bytes[name] if name in self._bytes else pin.read()
         if sha256(data).hexdigest() != pin.sha256:
             raise fail(
                 "pin-mismatch",
@@ -223,7 +172,7 @@ class Catalog:
         """The base's, then the project's."""
         found: list[Erratum] = []
         for layer in self.layers:
-            rows = _read_tables(layer, ERRATA, "errata-malformed")
+            rows = layer.tables(ERRATA, "errata-malformed")
             for number, row in enumerate(rows.get("erratum", []), 1):
                 for key in ("versions", "at"):
                     if not _is_strings(row.get(key, [])):
@@ -238,9 +187,9 @@ class Catalog:
     def overlay(self, name: str) -> Overlay:
         """The facts that hold for a version; the project's extend the base's."""
         chain = self.chain(name)
-        table: dict[str, list[dict[str, Any]]] = {}
+        table: Tables = {}
         for layer in self.layers:
-            rows = _read_tables(layer, OVERLAY, "overlay-malformed")
+            rows = layer.tables(OVERLAY, "overlay-malformed")
             # Each file is checked alone, so that a mistake is reported where it is.
             _facts(rows, chain, layer.shown(OVERLAY))
             for key, more in rows.items():
@@ -294,26 +243,28 @@ class Catalog:
             if self.pins[name].sha256 == digest:
                 self.data(name)
                 return None
-            raise fail(
-                "version-exists",
-                f"{name} is pinned already, with other bytes",
-                file=self.pins[name].layer.shown(PINS),
-                hint=f"choose another name, such as {name}-2; pins are never replaced",
-            )
+            raise _exists(self.pins[name])
         if after is not None:
             self.pin(after)
         file = f"{name}/schema.json"
         pin = Pin(name, file, digest, source, license, kind, after, layer)
         compiled = self._with(pin, data).protocol(name)
-        if pin.path.exists() and _read(pin.path, pin.shown) != data:
+        if pin.path.exists() and pin.read() != data:
             raise fail(
                 "file-exists",
                 "another file is there already, without a pin",
                 file=pin.shown,
                 hint="move it away, or add that file",
             )
-        _write(pin.path, data)
-        _append_pin(layer.directory / PINS, pin)
+        with swap.exclusive(layer.directory):
+            # Read again, in case another `schema add` was quicker.
+            for other in read_pins(layer):
+                if other.name == name:
+                    raise _exists(other)
+            pins = layer.directory / PINS
+            text = pins.read_text(encoding="utf-8") if pins.exists() else ""
+            changes = {pin.file: data, PINS: with_pin(text, pin).encode()}
+            swap.apply(layer.directory, changes)
         self.pins[name] = pin
         self._memo.clear()
         return compiled
@@ -345,70 +296,16 @@ class Catalog:
             taken[package] = name
 
 
-# --- files --------------------------------------------------------------------------
-
-_KEYS = [f.name for f in fields(Pin) if f.name != "layer"]
-_REQUIRED = ("name", "file", "sha256", "source")
-
-
-def read_pins(layer: Layer) -> Iterator[Pin]:
-    """The pins of one directory; a directory without pins.toml has none."""
-    shown = layer.shown(PINS)
-    seen: set[str] = set()
-    tables = _read_tables(layer, PINS, "pin-malformed")
-    for key in tables.keys() - {"version"}:
-        raise fail("pin-malformed", f"unknown table [[{clip(key)}]]", file=shown)
-    for number, row in enumerate(tables.get("version", []), 1):
-        problem, hint = _pin_problem(row)
-        if not problem and row["name"] in seen:
-            problem = "the name is pinned twice"
-        if problem:
-            raise fail(
-                "pin-malformed",
-                f"[[version]] {number}: {problem}",
-                file=shown,
-                hint=hint,
-            )
-        check_name(row["name"])
-        seen.add(row["name"])
-        yield replace(Pin(**row), layer=layer)
+def _exists(pin: Pin) -> CompileError:
+    return fail(
+        "version-exists",
+        f"{pin.name} is pinned already, with other bytes",
+        file=pin.layer.shown(PINS),
+        hint=f"choose another name, such as {pin.name}-2; pins are never replaced",
+    )
 
 
-def _pin_problem(row: dict[str, Any]) -> tuple[str, str]:
-    for key, value in row.items():
-        if key not in _KEYS:
-            return f"unknown key {clip(key)}", did_you_mean(key, _KEYS)
-        if not isinstance(value, str):
-            return f"{key} must be a string", ""
-    for key in _REQUIRED:
-        if key not in row:
-            return f"{key} is missing", ""
-    if row.get("kind", "protocol") not in ("protocol", "extension"):
-        return 'kind must be "protocol" or "extension"', ""
-    if not _SHA256.fullmatch(row["sha256"]):
-        return "sha256 must be 64 lower-case hex digits", "write what sha256sum prints"
-    parts = row["file"].split("/")
-    if not all(_NAME.fullmatch(part) and ".." not in part for part in parts):
-        return "file must be a plain path beside pins.toml", ""
-    return "", ""
-
-
-def _read_tables(layer: Layer, name: str, code: str) -> dict[str, list[dict[str, Any]]]:
-    """A TOML file of [[tables]]; an absent file has none."""
-    shown = layer.shown(name)
-    try:
-        text = (layer.directory / name).read_bytes().decode()
-        tables = tomllib.loads(text)
-    except (FileNotFoundError, NotADirectoryError):
-        return {}
-    except OSError as error:
-        raise fail("file-unreadable", str(error.strerror), file=shown) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise fail(code, f"is not TOML: {error}", file=shown) from None
-    for key, rows in tables.items():
-        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-            raise fail(code, f"{clip(key)} must be [[{clip(key)}]] tables", file=shown)
-    return tables
+# --- tables of the two layers -------------------------------------------------------
 
 
 def _is_strings(value: Any) -> bool:
@@ -440,41 +337,11 @@ def _extend(
     return list(merged.values())
 
 
-def _read(path: Path, shown: str) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise fail(
-            "file-unreadable",
-            str(error.strerror),
-            file=shown,
-            hint="restore it, or remove its pin",
-        ) from None
-
-
-def _append_pin(path: Path, pin: Pin) -> None:
-    """Add a table at the end, leaving what people wrote there as it is."""
-    text = path.read_text(encoding="utf-8") if path.exists() else ""
-    rows = [f"{key} = {_toml(getattr(pin, key))}" for key in _KEYS if getattr(pin, key)]
-    gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
-    _write(path, (text + gap + "\n".join(["[[version]]", *rows]) + "\n").encode())
-
-
-def _toml(text: str) -> str:
-    """A TOML basic string: JSON's, but for what only TOML refuses."""
-    clean = text.encode("utf-8", "replace").decode()
-    return json.dumps(clean, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _write(path: Path, data: bytes) -> None:
-    """All or nothing: a reader sees the old file or the new one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".mcpgen-")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+__all__ = [
+    "ERRATA",
+    "OVERLAY",
+    "PINS",
+    "Catalog",
+    "Compiled",
+    "module_name",
+]

@@ -38,15 +38,20 @@ _FIELD_RESERVED = frozenset(keyword.kwlist) | {
     # one of these names would shadow the type that another field needs.
     *("list", "dict", "str", "int", "float", "bool", "field", "typing"),
 }
-_CLASS_RESERVED = frozenset(keyword.kwlist) | set(dir(builtins)) - {
-    # Exceptions and warnings are not used in generated types: their names are free.
-    name
-    for name in dir(builtins)
-    if name[0].isupper() and name not in ("None", "True", "False")
-} | {
-    # What generated modules have at their top, in lower case.
-    *("annotations", "codec", "convert", "decode", "encode", "typing"),
-}
+_CLASS_RESERVED = (
+    frozenset(keyword.kwlist)
+    | set(dir(builtins))
+    - {
+        # Exceptions and warnings are not used in generated types: their names are free.
+        name
+        for name in dir(builtins)
+        if name[0].isupper() and name not in ("None", "True", "False")
+    }
+    | {
+        # What generated modules have at their top, in lower case.
+        *("annotations", "codec", "convert", "decode", "encode", "typing"),
+    }
+)
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 
@@ -325,9 +330,7 @@ def _own_keys(arm: Object, others: list[Object]) -> list[str]:
     for depth in (1, 2, 3):
         theirs = {path for other in others for path in _key_paths(other, depth)}
         own = [
-            path
-            for path in _key_paths(arm, depth, required=True)
-            if path not in theirs
+            path for path in _key_paths(arm, depth, required=True) if path not in theirs
         ]
         if not own and depth == 1 and needed[0] not in needed[1:]:
             own = needed[0]

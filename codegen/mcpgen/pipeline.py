@@ -7,17 +7,13 @@ at it. Nothing here writes a file.
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterable
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 
 from . import resources
 from .catalog import ERRATA, OVERLAY, PINS, Catalog, module_name
 from .config import Config
-from .diagnostics import CompileError, Diagnostic, clip
+from .format import format_files
 from .render import environment, header, shared_header
 
 MANIFEST = "MANIFEST"
@@ -41,8 +37,9 @@ def generate(config: Config, catalog: Catalog) -> dict[str, str]:
     top = shared_header(names)
     for file, body in emit_shared(protocols, env).items():
         raw[file] = _with_header(file, top, body)
-    files = _format_all(raw)
-    return {**files, MANIFEST: _manifest(files, inputs_digest(config, catalog))}
+    files = format_files(raw)
+    hashes = {path: sha256(text.encode()).hexdigest() for path, text in files.items()}
+    return {**files, MANIFEST: manifest(hashes, inputs_digest(config, catalog))}
 
 
 def versions(config: Config, catalog: Catalog) -> tuple[str, ...]:
@@ -67,9 +64,8 @@ def inputs_digest(config: Config, catalog: Catalog) -> str:
     names = versions(config, catalog)
     feed("versions", json.dumps(names).encode())
     # Predecessors count: a version inherits from them what it does not say itself.
-    for name in dict.fromkeys(
-        before for name in names for before in catalog.chain(name)
-    ):
+    needed = dict.fromkeys(one for name in names for one in catalog.chain(name))
+    for name in needed:
         feed(f"schema {name}", catalog.data(name))
     for number, layer in enumerate(catalog.layers):
         for name in (PINS, ERRATA, OVERLAY):
@@ -88,8 +84,8 @@ def _with_header(file: str, top: str, body: str) -> str:
     return top + body if file.endswith(".py") else body
 
 
-def _manifest(files: dict[str, str], inputs: str) -> str:
-    hashes = {path: sha256(text.encode()).hexdigest() for path, text in files.items()}
+def manifest(hashes: dict[str, str], inputs: str) -> str:
+    """The MANIFEST of files with these hashes, made from these inputs."""
     content = {"mcpgen": resources.VERSION, "inputs": inputs, "files": hashes}
     return json.dumps(content, indent=2, sort_keys=True) + "\n"
 
@@ -100,62 +96,3 @@ def _black_version() -> str:
         return version("black")
     except PackageNotFoundError:
         return ""
-
-
-# --- formatting: most of the time goes here, so it is spread over processes ---------
-
-
-def _format_all(raw: dict[str, str]) -> dict[str, str]:
-    # The largest first, so that no process is left alone with a large one.
-    order = sorted(raw, key=lambda path: (-len(raw[path]), path))
-    tasks = [(path, raw[path]) for path in order]
-    done = list(_run(tasks))
-    problems = [problem for _, _, problem in done if problem]
-    if problems:
-        raise CompileError(problems)
-    return {path: text for path, text, _ in sorted(done, key=lambda item: item[0])}
-
-
-_Done = tuple[str, str, Diagnostic | None]
-
-
-def _run(tasks: list[tuple[str, str]]) -> Iterable[_Done]:
-    jobs = _jobs()
-    if jobs > 1 and len(tasks) > 1:
-        try:
-            with ProcessPoolExecutor(jobs) as pool:
-                return list(pool.map(_format, tasks))
-        except (BrokenProcessPool, OSError, PermissionError):
-            pass  # no processes to be had here; alone it only takes longer
-    return map(_format, tasks)
-
-
-def _jobs() -> int:
-    asked = os.environ.get("MCPGEN_JOBS", "")
-    return (
-        int(asked)
-        if asked.isdecimal() and asked != "0"
-        else min(2, os.cpu_count() or 1)
-    )
-
-
-def _format(task: tuple[str, str]) -> _Done:
-    """One file through black; must be importable by name, for other processes."""
-    path, text = task
-    if not path.endswith(".py"):
-        return path, text, None
-    import black
-    from black.mode import TargetVersion
-    from black.parsing import InvalidInput
-
-    mode = black.Mode(target_versions={TargetVersion.PY311})
-    try:
-        return path, black.format_str(text, mode=mode), None
-    except InvalidInput as error:
-        problem = Diagnostic(
-            "internal-syntax",
-            f"the generated text is not Python: {clip(str(error))}",
-            path,
-            hint="this is a mistake in mcpgen or its templates; please report it",
-        )
-        return path, text, problem

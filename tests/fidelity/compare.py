@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import json
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
@@ -53,6 +54,8 @@ class Bindings:
         module = f"{package}.{module_name(version)}"
         self.codec = import_module(f"{module}.types").codec
         self.validators = import_module(f"{module}.validators").VALIDATORS
+        self.verdicts: Counter[bool] = Counter()
+        """How many instances were valid, and how many were not."""
 
     def compare(self, name: str, count: int, seed: int) -> Iterator[Disagreement]:
         """All disagreements on `count` instances of a definition."""
@@ -60,6 +63,7 @@ class Bindings:
         for instance, verdict in cases(
             self.document.root, name, count, seed, oracle=self.oracle
         ):
+            self.verdicts[verdict] += 1
             for problem in self._problems(name, instance, verdict):
                 yield Disagreement(self.version, pointer, problem, instance)
 

@@ -24,7 +24,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from .oracle import Oracle, Schema
 
-JSON: TypeAlias = "None | bool | int | float | str | list[JSON] | dict[str, JSON]"
+JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | None"
 Path: TypeAlias = tuple[str | int, ...]
 T = TypeVar("T")
 

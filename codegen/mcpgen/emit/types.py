@@ -412,7 +412,9 @@ class _Plan:
     def _annotated(self, base: str, bounds: list[str]) -> str:
         if not bounds:
             return base
-        return f"{self.use('Annotated')}[{base}, {self.use('Meta')}({', '.join(bounds)})]"
+        return (
+            f"{self.use('Annotated')}[{base}, {self.use('Meta')}({', '.join(bounds)})]"
+        )
 
     def _number(self, type: Number) -> str:
         if not all(map(_is_bound, _bounds(type, True))):

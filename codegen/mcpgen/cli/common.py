@@ -1,0 +1,68 @@
+"""What all commands share: where they run, and how they report."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..catalog import Catalog
+from ..config import find_config
+from ..diagnostics import FORMATS, CompileError, Diagnostic, sort
+
+
+class Format(str, Enum):
+    """How diagnostics are written on standard error."""
+
+    text = "text"
+    json = "json"
+    github = "github"
+
+
+FormatOption = Annotated[
+    Format,
+    typer.Option(
+        "--format", help="How problems are printed: for people, machines, or GitHub."
+    ),
+]
+
+
+@contextmanager
+def reporting(style: Format) -> Iterator[list[Diagnostic]]:
+    """Print every diagnostic once, at the end; an error ends with status 2.
+
+    Yields a list for the warnings and notes that do not stop the command.
+    """
+    notes: list[Diagnostic] = []
+    try:
+        yield notes
+    except CompileError as error:
+        report([*error.diagnostics, *notes], style)
+        raise typer.Exit(2) from None
+    except BrokenPipeError:
+        # The reader (`head`, a pager) has seen enough.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(0) from None
+    except OSError as error:
+        name = Path(str(error.filename)).name if error.filename else ""
+        problem = Diagnostic("system", error.strerror or str(error), name)
+        report([problem, *notes], style)
+        raise typer.Exit(2) from None
+    report(notes, style)
+
+
+def report(diagnostics: Iterable[Diagnostic], style: Format) -> None:
+    found = sort(diagnostics)
+    if found:
+        typer.echo(FORMATS[style.value](found), err=True)
+
+
+def here() -> Catalog:
+    """The catalog that holds in the current directory: the base, and the project's."""
+    return Catalog(find_config(Path.cwd()))
