@@ -10,6 +10,7 @@ through a `Ref`; nothing is anonymous but scalars, arrays, maps and unions.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -176,6 +177,33 @@ Type: TypeAlias = (
     | Ref
     | Object
 )
+
+
+def children(type: Type | None) -> tuple[Type, ...]:
+    """The types that a type is made of, one step down."""
+    match type:
+        case Array(items=inner) | Map(values=inner) | Not(type=inner):
+            return (inner,)
+        case Union(arms=parts) | All(parts=parts):
+            return parts
+        case Object():
+            optional = (type.additional, type.names)
+            return (
+                *(field.type for field in type.fields),
+                *(inner for inner in optional if inner is not None),
+                *(inner for _, inner in type.patterns),
+                *type.also,
+            )
+        case _:
+            return ()
+
+
+def refs(type: Type | None) -> Iterator[str]:
+    """The definitions that a type names."""
+    if isinstance(type, Ref):
+        yield type.name
+    for child in children(type):
+        yield from refs(child)
 
 
 # --- definitions --------------------------------------------------------------------

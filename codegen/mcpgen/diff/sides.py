@@ -6,9 +6,8 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Final
 
-from ..ir import Object, Protocol, Side
+from ..ir import Object, Protocol, Side, refs
 from .change import SIDES, Sides, others
-from .types import refs
 
 FRAMES: Final = {"request": "JSONRPCRequest", "notification": "JSONRPCNotification"}
 """What a message travels in. Some versions repeat its fields in every message."""

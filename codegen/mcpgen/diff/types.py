@@ -68,24 +68,6 @@ def same(a: Any, b: Any) -> bool:
     return bool(a == b or normal(a) == normal(b))
 
 
-def refs(type: Type | None) -> Iterator[str]:
-    """The definitions that a type names."""
-    match type:
-        case Ref(name=name):
-            yield name
-        case Array(items=inner) | Map(values=inner) | Not(type=inner):
-            yield from refs(inner)
-        case Union(arms=parts) | All(parts=parts):
-            for each in parts:
-                yield from refs(each)
-        case Object():
-            for field in type.fields:
-                yield from refs(field.type)
-            under = [part for _, part in type.patterns]
-            for part in (type.additional, type.names, *type.also, *under):
-                yield from refs(part)
-
-
 def pairs(
     a: dict[str, _T], b: dict[str, _T]
 ) -> Iterator[tuple[str, _T | None, _T | None]]:
