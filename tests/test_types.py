@@ -205,7 +205,6 @@ def test_a_version_loads_nothing_until_it_is_used() -> None:
     assert done.stdout.strip() == str(
         [
             "mcpgen.protocol._codec",
-            "mcpgen.protocol._issues",
             "mcpgen.protocol.v2026_07_28",
             "mcpgen.protocol.v2026_07_28.types",
         ]

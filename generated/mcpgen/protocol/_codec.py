@@ -20,12 +20,13 @@ import typing
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from types import UnionType
-from typing import Annotated, Any, Literal, NamedTuple, TypeGuard, TypeVar, overload
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeGuard, TypeVar, overload
 
 import msgspec
 from msgspec import UNSET, Meta, Struct
 
-from ._issues import Issue
+if TYPE_CHECKING:
+    from ._issues import Issue
 
 T = TypeVar("T")
 
@@ -61,7 +62,7 @@ class Extra(Mapping[str, Any]):
         return f"Extra({self._keys!r})"
 
 
-class _Choice(NamedTuple):
+class _Choice(Struct, frozen=True):
     arms: tuple[Any, ...]
 
 
@@ -72,7 +73,7 @@ class OneOf:
         return Annotated[Any, _Choice(arms if isinstance(arms, tuple) else (arms,))]
 
 
-class _Plan(NamedTuple):
+class _Plan(Struct, frozen=True):
     """How to decode a definition: msgspec's part, and what to look at afterwards."""
 
     name: str
@@ -82,7 +83,7 @@ class _Plan(NamedTuple):
     """Required fields that have a constructor default, and that default."""
 
 
-class _Shape(NamedTuple):
+class _Shape(Struct, frozen=True):
     """How to build a struct from a dict that is known to be valid."""
 
     tag_field: str | None
@@ -91,7 +92,7 @@ class _Shape(NamedTuple):
     keeps_extra: bool
 
 
-class _Arm(NamedTuple):
+class _Arm(Struct, frozen=True):
     required: frozenset[str]
     known: frozenset[str]
     constants: tuple[tuple[str, Any], ...]
@@ -137,14 +138,14 @@ class Codec:
                         return value
             return self._exactly(msgspec.json.decode(data), plan.name)
         except RecursionError:
-            raise InvalidMessage([Issue("$", "nested too deeply")]) from None
+            raise _too_deep() from None
 
     def convert(self, value: Any, type: Any) -> Any:
         """Parsed JSON (dicts, lists, …) → a definition; raises InvalidMessage."""
         try:
             return self._exactly(value, _name(type))
         except RecursionError:
-            raise InvalidMessage([Issue("$", "nested too deeply")]) from None
+            raise _too_deep() from None
 
     def encode(self, value: Any) -> bytes:
         """A definition → JSON text; keys in `extra` stand beside the known ones."""
@@ -328,6 +329,12 @@ class Codec:
             any(map(_is_extra, fields)),
         )
         return shape
+
+
+def _too_deep() -> InvalidMessage:
+    from ._issues import Issue
+
+    return InvalidMessage([Issue("$", "nested too deeply")])
 
 
 def _name(type: Any) -> str:
