@@ -117,12 +117,14 @@ def test_bindings_need_msgspec_alone(plain: Environment, away: Path) -> None:
     packages = [module_name(name) for name in VERSIONS]
     script = f"""
 import importlib, json, sys
+before = set(sys.modules)
 for package in {packages}:
     for module in ("", ".types", ".methods", ".server", ".client", ".validators"):
         found = importlib.import_module(f"mcpgen.protocol.{{package}}{{module}}")
         assert found.__file__.startswith(sys.prefix), found.__file__
     assert found.VALIDATORS
-print(json.dumps(sorted({{name.split(".")[0] for name in sys.modules}} - sys.stdlib_module_names)))
+loaded = {{name.split(".")[0] for name in set(sys.modules) - before}}
+print(json.dumps(sorted(loaded - sys.stdlib_module_names)))
 """
     shown = plain.run("python", "-I", "-c", script, cwd=away).stdout
     loaded = [m for m in json.loads(shown) if not m.startswith("_")]
