@@ -29,7 +29,8 @@ def generate(config: Config, catalog: Catalog) -> dict[str, str]:
     raw: dict[str, str] = {}
     for name in names:
         protocol, _ = catalog.protocol(name)
-        top = header(name, protocol.sha256, f"{catalog.pin(name).name}/schema.json")
+        pin = catalog.pin(name)
+        top = header(name, protocol.sha256, pin.file, pin.license)
         for emit in EMITTERS:
             for file, body in emit(protocol, env).items():
                 raw[f"{module_name(name)}/{file}"] = _with_header(file, top, body)

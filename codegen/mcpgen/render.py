@@ -19,11 +19,6 @@ if TYPE_CHECKING:
 
 WIDTH = 88
 
-NOTICE = (
-    "# Names and descriptions come from the schema: © the MCP contributors, licensed\n"
-    "# under MIT, in transition to Apache-2.0; see NOTICE.\n"
-)
-
 
 def environment(templates: Path) -> Environment:
     """The environment that every emitter renders with."""
@@ -41,12 +36,13 @@ def environment(templates: Path) -> Environment:
     return env
 
 
-def header(protocol_version: str, sha256: str, source: str) -> str:
+def header(protocol_version: str, sha256: str, source: str, licence: str) -> str:
     """The first lines of a file made from one schema: no clock, no path, no host."""
     return (
         f"{_first_line(source)}"
-        f"# Protocol version {_plain(protocol_version)}, schema sha256\n# {_plain(sha256)}.\n"
-        f"{NOTICE}\n"
+        f"# Protocol version {_plain(protocol_version)}, schema sha256\n"
+        f"# {_plain(sha256)}.\n"
+        f"{_notice(licence)}\n"
     )
 
 
@@ -56,7 +52,14 @@ def shared_header(versions: tuple[str, ...]) -> str:
         "Protocol versions " + ", ".join(map(_plain, versions)) + ".", WIDTH - 2
     )
     lines = "".join(f"# {line}\n" for line in listed)
-    return f"{_first_line('the pinned MCP schemas')}{lines}{NOTICE}\n"
+    return f"{_first_line('the pinned schemas')}{lines}# Part of mcpgen, licensed under MIT.\n\n"
+
+
+def _notice(licence: str) -> str:
+    words = "Names and descriptions come from the schema"
+    if licence:
+        words += f": © its authors, licensed under {_plain(licence)}"
+    return "".join(f"# {line}\n" for line in textwrap.wrap(f"{words}.", WIDTH - 2))
 
 
 def _first_line(source: str) -> str:

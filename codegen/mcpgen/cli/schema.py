@@ -115,6 +115,10 @@ def add(
     extension: Annotated[
         bool, typer.Option("--extension", help="An extension, not a protocol version.")
     ] = False,
+    license: Annotated[
+        str,
+        typer.Option("--license", help="Its licence, written into what is generated."),
+    ] = "",
     format: FormatOption = Format.text,
 ) -> None:
     """Pin a schema as a new version of this project.
@@ -147,6 +151,7 @@ def add(
             source=_public(source) if remote else Path(source).name,
             kind="extension" if extension else "protocol",
             after=after,
+            license=license,
         )
         if compiled is None:
             typer.echo(f"{version} is pinned already, with exactly these bytes")

@@ -51,6 +51,7 @@ def emit(protocol: Protocol, env: jinja2.Environment) -> dict[str, str]:
         "aliases": aliases,
         "inexact": sorted(n for n in names if not drawers.is_exact_alone(n)),
         "use": module.use,
+        "tagged": bool(drawers.tags),
         "chooses": "OneOf" in module.used,
         "imports": module.imports(structs, aliases),
         "exported": sorted([*names, "convert", "decode", "encode"]),

@@ -3,8 +3,8 @@
 #
 # Protocol version 2024-11-05, schema sha256
 # 61cea2392d4f284092d09bc84b9ac488c0d5618ac2b38a56942fc5b99fd960ce.
-# Names and descriptions come from the schema: © the MCP contributors, licensed
-# under MIT, in transition to Apache-2.0; see NOTICE.
+# Names and descriptions come from the schema: © its authors, licensed under MIT, in
+# transition to Apache-2.0 (schema/LICENSE).
 
 """What a 2024-11-05 client can be asked, and what it may ask of its server."""
 

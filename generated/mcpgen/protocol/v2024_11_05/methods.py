@@ -3,8 +3,8 @@
 #
 # Protocol version 2024-11-05, schema sha256
 # 61cea2392d4f284092d09bc84b9ac488c0d5618ac2b38a56942fc5b99fd960ce.
-# Names and descriptions come from the schema: © the MCP contributors, licensed
-# under MIT, in transition to Apache-2.0; see NOTICE.
+# Names and descriptions come from the schema: © its authors, licensed under MIT, in
+# transition to Apache-2.0 (schema/LICENSE).
 
 """The methods, error codes and traits of protocol version 2024-11-05."""
 
@@ -217,7 +217,7 @@ TOOL_LIST_CHANGED = Notification(
     server_capability=("tools", "listChanged"),
 )
 
-REQUESTS = {
+REQUESTS: dict[str, Request] = {
     "completion/complete": COMPLETE,
     "initialize": INITIALIZE,
     "logging/setLevel": SET_LEVEL,
@@ -235,7 +235,7 @@ REQUESTS = {
     "tools/list": LIST_TOOLS,
 }
 
-NOTIFICATIONS = {
+NOTIFICATIONS: dict[str, Notification] = {
     "notifications/cancelled": CANCELLED,
     "notifications/initialized": INITIALIZED,
     "notifications/message": LOGGING_MESSAGE,

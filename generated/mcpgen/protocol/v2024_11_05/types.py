@@ -3,8 +3,8 @@
 #
 # Protocol version 2024-11-05, schema sha256
 # 61cea2392d4f284092d09bc84b9ac488c0d5618ac2b38a56942fc5b99fd960ce.
-# Names and descriptions come from the schema: © the MCP contributors, licensed
-# under MIT, in transition to Apache-2.0; see NOTICE.
+# Names and descriptions come from the schema: © its authors, licensed under MIT, in
+# transition to Apache-2.0 (schema/LICENSE).
 
 """The types of protocol version 2024-11-05.
 
@@ -15,7 +15,9 @@ from __future__ import annotations
 
 import typing
 from typing import TYPE_CHECKING, Annotated as _Annotated, Any, Literal, TypeAlias
+
 from msgspec import UNSET, Meta, Struct, UnsetType, field
+
 from .._codec import Codec, Extra
 
 if TYPE_CHECKING:
@@ -155,7 +157,7 @@ __all__ = [
 
 codec = Codec(
     __name__,
-    # These are checked by validators.py before they are built: see mcpgen's docs.
+    # What msgspec cannot judge exactly is first checked by validators.py.
     inexact=frozenset(
         {
             "ClientResult",
@@ -182,8 +184,6 @@ class Annotated(Struct, kw_only=True):
 
 
 class AnnotatedAnnotations(Struct, kw_only=True):
-    """AnnotatedAnnotations"""
-
     audience: list[Role] | UnsetType = UNSET
     """Describes who the intended customer of this object or data is.
 
@@ -204,8 +204,6 @@ class AnnotatedAnnotations(Struct, kw_only=True):
 
 
 class BlobResourceContents(Struct, kw_only=True, rename="camel"):
-    """BlobResourceContents"""
-
     blob: str
     """A base64-encoded string representing the binary data of the item."""
     uri: str
@@ -222,8 +220,6 @@ class CallToolRequest(Struct, kw_only=True, tag_field="method", tag="tools/call"
 
 
 class CallToolRequestParams(Struct, kw_only=True, rename="camel"):
-    """CallToolRequestParams"""
-
     name: str
     arguments: dict[str, Any] | UnsetType = UNSET
     meta: RequestMeta | UnsetType = field(default=UNSET, name="_meta")
@@ -286,8 +282,6 @@ class CancelledNotification(
 
 
 class CancelledNotificationParams(Struct, kw_only=True, rename="camel"):
-    """CancelledNotificationParams"""
-
     request_id: RequestId
     """The ID of the request to cancel.
 
@@ -334,8 +328,6 @@ class CompleteRequest(
 
 
 class CompleteRequestParams(Struct, kw_only=True, rename="camel"):
-    """CompleteRequestParams"""
-
     argument: CompleteRequestParamsArgument
     """The argument's information"""
     ref: PromptReference | ResourceReference
@@ -372,8 +364,6 @@ class CompleteResult(Struct, kw_only=True, rename="camel", forbid_unknown_fields
 
 
 class CompleteResultCompletion(Struct, kw_only=True, rename="camel"):
-    """CompleteResultCompletion"""
-
     values: list[str]
     """An array of completion values. Must not exceed 100 items."""
     has_more: bool | UnsetType = UNSET
@@ -402,8 +392,6 @@ class CreateMessageRequest(
 
 
 class CreateMessageRequestParams(Struct, kw_only=True, rename="camel"):
-    """CreateMessageRequestParams"""
-
     max_tokens: int
     """The maximum number of tokens to sample, as requested by the server. The client
     MAY choose to sample fewer tokens than requested.
@@ -479,8 +467,6 @@ class EmbeddedResource(Struct, kw_only=True, tag_field="type", tag="resource"):
 
 
 class EmbeddedResourceAnnotations(Struct, kw_only=True):
-    """EmbeddedResourceAnnotations"""
-
     audience: list[Role] | UnsetType = UNSET
     """Describes who the intended customer of this object or data is.
 
@@ -508,8 +494,6 @@ class GetPromptRequest(Struct, kw_only=True, tag_field="method", tag="prompts/ge
 
 
 class GetPromptRequestParams(Struct, kw_only=True, rename="camel"):
-    """GetPromptRequestParams"""
-
     name: str
     """The name of the prompt or prompt template."""
     arguments: dict[str, str] | UnsetType = UNSET
@@ -553,8 +537,6 @@ class ImageContent(Struct, kw_only=True, rename="camel", tag_field="type", tag="
 
 
 class ImageContentAnnotations(Struct, kw_only=True):
-    """ImageContentAnnotations"""
-
     audience: list[Role] | UnsetType = UNSET
     """Describes who the intended customer of this object or data is.
 
@@ -591,8 +573,6 @@ class InitializeRequest(Struct, kw_only=True, tag_field="method", tag="initializ
 
 
 class InitializeRequestParams(Struct, kw_only=True, rename="camel"):
-    """InitializeRequestParams"""
-
     capabilities: ClientCapabilities
     client_info: Implementation
     protocol_version: str
@@ -655,8 +635,6 @@ class InitializedNotification(
 class InitializedNotificationParams(
     Struct, kw_only=True, rename="camel", forbid_unknown_fields=True
 ):
-    """InitializedNotificationParams"""
-
     meta: dict[str, Any] | UnsetType = field(default=UNSET, name="_meta")
     """This parameter name is reserved by MCP to allow clients and servers to attach
     additional metadata to their notifications.
@@ -678,8 +656,6 @@ class JSONRPCError(Struct, kw_only=True):
 
 
 class JSONRPCErrorError(Struct, kw_only=True):
-    """JSONRPCErrorError"""
-
     code: int
     """The error type that occurred."""
     message: str
@@ -735,8 +711,6 @@ class ListPromptsRequest(Struct, kw_only=True, tag_field="method", tag="prompts/
 
 
 class ListPromptsRequestParams(Struct, kw_only=True, rename="camel"):
-    """ListPromptsRequestParams"""
-
     cursor: str | UnsetType = UNSET
     """An opaque token representing the current pagination position. If provided, the
     server should return results starting after this cursor.
@@ -782,8 +756,6 @@ class ListResourceTemplatesRequest(
 
 
 class ListResourceTemplatesRequestParams(Struct, kw_only=True, rename="camel"):
-    """ListResourceTemplatesRequestParams"""
-
     cursor: str | UnsetType = UNSET
     """An opaque token representing the current pagination position. If provided, the
     server should return results starting after this cursor.
@@ -827,8 +799,6 @@ class ListResourcesRequest(
 
 
 class ListResourcesRequestParams(Struct, kw_only=True, rename="camel"):
-    """ListResourcesRequestParams"""
-
     cursor: str | UnsetType = UNSET
     """An opaque token representing the current pagination position. If provided, the
     server should return results starting after this cursor.
@@ -878,8 +848,6 @@ class ListRootsRequest(Struct, kw_only=True, tag_field="method", tag="roots/list
 class ListRootsRequestParams(
     Struct, kw_only=True, rename="camel", forbid_unknown_fields=True
 ):
-    """ListRootsRequestParams"""
-
     meta: RequestMeta | UnsetType = field(default=UNSET, name="_meta")
     extra: Extra | UnsetType = field(default=UNSET, name="")
     """Keys that the schema does not name; kept, and sent again."""
@@ -918,8 +886,6 @@ class ListToolsRequest(Struct, kw_only=True, tag_field="method", tag="tools/list
 
 
 class ListToolsRequestParams(Struct, kw_only=True, rename="camel"):
-    """ListToolsRequestParams"""
-
     cursor: str | UnsetType = UNSET
     """An opaque token representing the current pagination position. If provided, the
     server should return results starting after this cursor.
@@ -964,8 +930,6 @@ class LoggingMessageNotification(
 
 
 class LoggingMessageNotificationParams(Struct, kw_only=True, rename="camel"):
-    """LoggingMessageNotificationParams"""
-
     data: Any
     """The data to be logged, such as a string message or an object. Any JSON
     serializable type is allowed here.
@@ -1055,8 +1019,6 @@ class ModelPreferences(Struct, kw_only=True, rename="camel"):
 
 
 class Notification(Struct, kw_only=True):
-    """Notification"""
-
     method: str
     params: NotificationParams | UnsetType = UNSET
 
@@ -1066,15 +1028,11 @@ class Notification(Struct, kw_only=True):
 
 
 class PaginatedRequest(Struct, kw_only=True):
-    """PaginatedRequest"""
-
     method: str
     params: PaginatedRequestParams | UnsetType = UNSET
 
 
 class PaginatedRequestParams(Struct, kw_only=True, rename="camel"):
-    """PaginatedRequestParams"""
-
     cursor: str | UnsetType = UNSET
     """An opaque token representing the current pagination position. If provided, the
     server should return results starting after this cursor.
@@ -1087,8 +1045,6 @@ class PaginatedRequestParams(Struct, kw_only=True, rename="camel"):
 
 
 class PaginatedResult(Struct, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """PaginatedResult"""
-
     next_cursor: str | UnsetType = UNSET
     """An opaque token representing the pagination position after the last returned
     result. If present, there may be more results available.
@@ -1117,8 +1073,6 @@ class PingRequest(Struct, kw_only=True, tag_field="method", tag="ping"):
 class PingRequestParams(
     Struct, kw_only=True, rename="camel", forbid_unknown_fields=True
 ):
-    """PingRequestParams"""
-
     meta: RequestMeta | UnsetType = field(default=UNSET, name="_meta")
     extra: Extra | UnsetType = field(default=UNSET, name="")
     """Keys that the schema does not name; kept, and sent again."""
@@ -1144,8 +1098,6 @@ class ProgressNotification(
 
 
 class ProgressNotificationParams(Struct, kw_only=True, rename="camel"):
-    """ProgressNotificationParams"""
-
     progress: int | float
     """The progress thus far. This should increase every time progress is made, even if
     the total is unknown.
@@ -1201,8 +1153,6 @@ class PromptListChangedNotification(
 class PromptListChangedNotificationParams(
     Struct, kw_only=True, rename="camel", forbid_unknown_fields=True
 ):
-    """PromptListChangedNotificationParams"""
-
     meta: dict[str, Any] | UnsetType = field(default=UNSET, name="_meta")
     """This parameter name is reserved by MCP to allow clients and servers to attach
     additional metadata to their notifications.
@@ -1244,8 +1194,6 @@ class ReadResourceRequest(
 
 
 class ReadResourceRequestParams(Struct, kw_only=True, rename="camel"):
-    """ReadResourceRequestParams"""
-
     uri: str
     """The URI of the resource to read. The URI can use any protocol; it is up to the
     server how to interpret it.
@@ -1280,8 +1228,6 @@ class ReadResourceResult(
 
 
 class Request(Struct, kw_only=True):
-    """Request"""
-
     method: str
     params: RequestParams | UnsetType = UNSET
 
@@ -1318,8 +1264,6 @@ class Resource(Struct, kw_only=True, rename="camel"):
 
 
 class ResourceAnnotations(Struct, kw_only=True):
-    """ResourceAnnotations"""
-
     audience: list[Role] | UnsetType = UNSET
     """Describes who the intended customer of this object or data is.
 
@@ -1365,8 +1309,6 @@ class ResourceListChangedNotification(
 class ResourceListChangedNotificationParams(
     Struct, kw_only=True, rename="camel", forbid_unknown_fields=True
 ):
-    """ResourceListChangedNotificationParams"""
-
     meta: dict[str, Any] | UnsetType = field(default=UNSET, name="_meta")
     """This parameter name is reserved by MCP to allow clients and servers to attach
     additional metadata to their notifications.
@@ -1413,8 +1355,6 @@ class ResourceTemplate(Struct, kw_only=True, rename="camel"):
 
 
 class ResourceTemplateAnnotations(Struct, kw_only=True):
-    """ResourceTemplateAnnotations"""
-
     audience: list[Role] | UnsetType = UNSET
     """Describes who the intended customer of this object or data is.
 
@@ -1449,8 +1389,6 @@ class ResourceUpdatedNotification(
 
 
 class ResourceUpdatedNotificationParams(Struct, kw_only=True, rename="camel"):
-    """ResourceUpdatedNotificationParams"""
-
     uri: str
     """The URI of the resource that has been updated. This might be a sub-resource of
     the one that the client actually subscribed to.
@@ -1462,8 +1400,6 @@ class ResourceUpdatedNotificationParams(Struct, kw_only=True, rename="camel"):
 
 
 class Result(Struct, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """Result"""
-
     meta: dict[str, Any] | UnsetType = field(default=UNSET, name="_meta")
     """This result property is reserved by the protocol to allow clients and servers to
     attach additional metadata to their responses.
@@ -1509,8 +1445,6 @@ class RootsListChangedNotification(
 class RootsListChangedNotificationParams(
     Struct, kw_only=True, rename="camel", forbid_unknown_fields=True
 ):
-    """RootsListChangedNotificationParams"""
-
     meta: dict[str, Any] | UnsetType = field(default=UNSET, name="_meta")
     """This parameter name is reserved by MCP to allow clients and servers to attach
     additional metadata to their notifications.
@@ -1579,8 +1513,6 @@ class SetLevelRequest(Struct, kw_only=True, tag_field="method", tag="logging/set
 
 
 class SetLevelRequestParams(Struct, kw_only=True, rename="camel"):
-    """SetLevelRequestParams"""
-
     level: LoggingLevel
     """The level of logging that the client wants to receive from the server. The server
     should send all logs at this level and higher (i.e., more severe) to the client as
@@ -1605,8 +1537,6 @@ class SubscribeRequest(
 
 
 class SubscribeRequestParams(Struct, kw_only=True, rename="camel"):
-    """SubscribeRequestParams"""
-
     uri: str
     """The URI of the resource to subscribe to. The URI can use any protocol; it is up
     to the server how to interpret it.
@@ -1628,8 +1558,6 @@ class TextContent(Struct, kw_only=True, tag_field="type", tag="text"):
 
 
 class TextContentAnnotations(Struct, kw_only=True):
-    """TextContentAnnotations"""
-
     audience: list[Role] | UnsetType = UNSET
     """Describes who the intended customer of this object or data is.
 
@@ -1650,8 +1578,6 @@ class TextContentAnnotations(Struct, kw_only=True):
 
 
 class TextResourceContents(Struct, kw_only=True, rename="camel"):
-    """TextResourceContents"""
-
     text: str
     """The text of the item. This must only be set if the item can actually be
     represented as text (not binary data).
@@ -1693,8 +1619,6 @@ class ToolListChangedNotification(
 class ToolListChangedNotificationParams(
     Struct, kw_only=True, rename="camel", forbid_unknown_fields=True
 ):
-    """ToolListChangedNotificationParams"""
-
     meta: dict[str, Any] | UnsetType = field(default=UNSET, name="_meta")
     """This parameter name is reserved by MCP to allow clients and servers to attach
     additional metadata to their notifications.
@@ -1719,8 +1643,6 @@ class UnsubscribeRequest(
 
 
 class UnsubscribeRequestParams(Struct, kw_only=True, rename="camel"):
-    """UnsubscribeRequestParams"""
-
     uri: str
     """The URI of the resource to unsubscribe from."""
     meta: RequestMeta | UnsetType = field(default=UNSET, name="_meta")

@@ -3,8 +3,8 @@
 #
 # Protocol version 2025-03-26, schema sha256
 # e720669548c8100a4282c49e580efd6ddf7f28899ea786fc8db251dbdb356131.
-# Names and descriptions come from the schema: © the MCP contributors, licensed
-# under MIT, in transition to Apache-2.0; see NOTICE.
+# Names and descriptions come from the schema: © its authors, licensed under MIT, in
+# transition to Apache-2.0 (schema/LICENSE).
 
 """Model Context Protocol 2025-03-26: types, methods, stubs and validators."""
 

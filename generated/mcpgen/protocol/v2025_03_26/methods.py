@@ -3,8 +3,8 @@
 #
 # Protocol version 2025-03-26, schema sha256
 # e720669548c8100a4282c49e580efd6ddf7f28899ea786fc8db251dbdb356131.
-# Names and descriptions come from the schema: © the MCP contributors, licensed
-# under MIT, in transition to Apache-2.0; see NOTICE.
+# Names and descriptions come from the schema: © its authors, licensed under MIT, in
+# transition to Apache-2.0 (schema/LICENSE).
 
 """The methods, error codes and traits of protocol version 2025-03-26."""
 
@@ -218,7 +218,7 @@ TOOL_LIST_CHANGED = Notification(
     server_capability=("tools", "listChanged"),
 )
 
-REQUESTS = {
+REQUESTS: dict[str, Request] = {
     "completion/complete": COMPLETE,
     "initialize": INITIALIZE,
     "logging/setLevel": SET_LEVEL,
@@ -236,7 +236,7 @@ REQUESTS = {
     "tools/list": LIST_TOOLS,
 }
 
-NOTIFICATIONS = {
+NOTIFICATIONS: dict[str, Notification] = {
     "notifications/cancelled": CANCELLED,
     "notifications/initialized": INITIALIZED,
     "notifications/message": LOGGING_MESSAGE,

@@ -3,8 +3,8 @@
 #
 # Protocol version 2025-03-26, schema sha256
 # e720669548c8100a4282c49e580efd6ddf7f28899ea786fc8db251dbdb356131.
-# Names and descriptions come from the schema: © the MCP contributors, licensed
-# under MIT, in transition to Apache-2.0; see NOTICE.
+# Names and descriptions come from the schema: © its authors, licensed under MIT, in
+# transition to Apache-2.0 (schema/LICENSE).
 
 """The types of protocol version 2025-03-26.
 
@@ -15,7 +15,9 @@ from __future__ import annotations
 
 import typing
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+
 from msgspec import UNSET, Meta, Struct, UnsetType, field
+
 from .._codec import Codec, Extra
 
 if TYPE_CHECKING:
@@ -153,7 +155,7 @@ __all__ = [
 
 codec = Codec(
     __name__,
-    # These are checked by validators.py before they are built: see mcpgen's docs.
+    # What msgspec cannot judge exactly is first checked by validators.py.
     inexact=frozenset(
         {
             "ClientResult",
@@ -212,8 +214,6 @@ class AudioContent(Struct, kw_only=True, rename="camel", tag_field="type", tag="
 
 
 class BlobResourceContents(Struct, kw_only=True, rename="camel"):
-    """BlobResourceContents"""
-
     blob: str
     """A base64-encoded string representing the binary data of the item."""
     uri: str
@@ -230,8 +230,6 @@ class CallToolRequest(Struct, kw_only=True, tag_field="method", tag="tools/call"
 
 
 class CallToolRequestParams(Struct, kw_only=True, rename="camel"):
-    """CallToolRequestParams"""
-
     name: str
     arguments: dict[str, Any] | UnsetType = UNSET
     meta: RequestMeta | UnsetType = field(default=UNSET, name="_meta")
@@ -294,8 +292,6 @@ class CancelledNotification(
 
 
 class CancelledNotificationParams(Struct, kw_only=True, rename="camel"):
-    """CancelledNotificationParams"""
-
     request_id: RequestId
     """The ID of the request to cancel.
 
@@ -342,8 +338,6 @@ class CompleteRequest(
 
 
 class CompleteRequestParams(Struct, kw_only=True, rename="camel"):
-    """CompleteRequestParams"""
-
     argument: CompleteRequestParamsArgument
     """The argument's information"""
     ref: PromptReference | ResourceReference
@@ -380,8 +374,6 @@ class CompleteResult(Struct, kw_only=True, rename="camel", forbid_unknown_fields
 
 
 class CompleteResultCompletion(Struct, kw_only=True, rename="camel"):
-    """CompleteResultCompletion"""
-
     values: list[str]
     """An array of completion values. Must not exceed 100 items."""
     has_more: bool | UnsetType = UNSET
@@ -410,8 +402,6 @@ class CreateMessageRequest(
 
 
 class CreateMessageRequestParams(Struct, kw_only=True, rename="camel"):
-    """CreateMessageRequestParams"""
-
     max_tokens: int
     """The maximum number of tokens to sample, as requested by the server. The client
     MAY choose to sample fewer tokens than requested.
@@ -495,8 +485,6 @@ class GetPromptRequest(Struct, kw_only=True, tag_field="method", tag="prompts/ge
 
 
 class GetPromptRequestParams(Struct, kw_only=True, rename="camel"):
-    """GetPromptRequestParams"""
-
     name: str
     """The name of the prompt or prompt template."""
     arguments: dict[str, str] | UnsetType = UNSET
@@ -557,8 +545,6 @@ class InitializeRequest(Struct, kw_only=True, tag_field="method", tag="initializ
 
 
 class InitializeRequestParams(Struct, kw_only=True, rename="camel"):
-    """InitializeRequestParams"""
-
     capabilities: ClientCapabilities
     client_info: Implementation
     protocol_version: str
@@ -621,8 +607,6 @@ class InitializedNotification(
 class InitializedNotificationParams(
     Struct, kw_only=True, rename="camel", forbid_unknown_fields=True
 ):
-    """InitializedNotificationParams"""
-
     meta: dict[str, Any] | UnsetType = field(default=UNSET, name="_meta")
     """This parameter name is reserved by MCP to allow clients and servers to attach
     additional metadata to their notifications.
@@ -644,8 +628,6 @@ class JSONRPCError(Struct, kw_only=True):
 
 
 class JSONRPCErrorError(Struct, kw_only=True):
-    """JSONRPCErrorError"""
-
     code: int
     """The error type that occurred."""
     message: str
@@ -701,8 +683,6 @@ class ListPromptsRequest(Struct, kw_only=True, tag_field="method", tag="prompts/
 
 
 class ListPromptsRequestParams(Struct, kw_only=True, rename="camel"):
-    """ListPromptsRequestParams"""
-
     cursor: str | UnsetType = UNSET
     """An opaque token representing the current pagination position. If provided, the
     server should return results starting after this cursor.
@@ -748,8 +728,6 @@ class ListResourceTemplatesRequest(
 
 
 class ListResourceTemplatesRequestParams(Struct, kw_only=True, rename="camel"):
-    """ListResourceTemplatesRequestParams"""
-
     cursor: str | UnsetType = UNSET
     """An opaque token representing the current pagination position. If provided, the
     server should return results starting after this cursor.
@@ -793,8 +771,6 @@ class ListResourcesRequest(
 
 
 class ListResourcesRequestParams(Struct, kw_only=True, rename="camel"):
-    """ListResourcesRequestParams"""
-
     cursor: str | UnsetType = UNSET
     """An opaque token representing the current pagination position. If provided, the
     server should return results starting after this cursor.
@@ -844,8 +820,6 @@ class ListRootsRequest(Struct, kw_only=True, tag_field="method", tag="roots/list
 class ListRootsRequestParams(
     Struct, kw_only=True, rename="camel", forbid_unknown_fields=True
 ):
-    """ListRootsRequestParams"""
-
     meta: RequestMeta | UnsetType = field(default=UNSET, name="_meta")
     extra: Extra | UnsetType = field(default=UNSET, name="")
     """Keys that the schema does not name; kept, and sent again."""
@@ -884,8 +858,6 @@ class ListToolsRequest(Struct, kw_only=True, tag_field="method", tag="tools/list
 
 
 class ListToolsRequestParams(Struct, kw_only=True, rename="camel"):
-    """ListToolsRequestParams"""
-
     cursor: str | UnsetType = UNSET
     """An opaque token representing the current pagination position. If provided, the
     server should return results starting after this cursor.
@@ -930,8 +902,6 @@ class LoggingMessageNotification(
 
 
 class LoggingMessageNotificationParams(Struct, kw_only=True, rename="camel"):
-    """LoggingMessageNotificationParams"""
-
     data: Any
     """The data to be logged, such as a string message or an object. Any JSON
     serializable type is allowed here.
@@ -1021,8 +991,6 @@ class ModelPreferences(Struct, kw_only=True, rename="camel"):
 
 
 class Notification(Struct, kw_only=True):
-    """Notification"""
-
     method: str
     params: NotificationParams | UnsetType = UNSET
 
@@ -1032,15 +1000,11 @@ class Notification(Struct, kw_only=True):
 
 
 class PaginatedRequest(Struct, kw_only=True):
-    """PaginatedRequest"""
-
     method: str
     params: PaginatedRequestParams | UnsetType = UNSET
 
 
 class PaginatedRequestParams(Struct, kw_only=True, rename="camel"):
-    """PaginatedRequestParams"""
-
     cursor: str | UnsetType = UNSET
     """An opaque token representing the current pagination position. If provided, the
     server should return results starting after this cursor.
@@ -1053,8 +1017,6 @@ class PaginatedRequestParams(Struct, kw_only=True, rename="camel"):
 
 
 class PaginatedResult(Struct, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """PaginatedResult"""
-
     next_cursor: str | UnsetType = UNSET
     """An opaque token representing the pagination position after the last returned
     result. If present, there may be more results available.
@@ -1083,8 +1045,6 @@ class PingRequest(Struct, kw_only=True, tag_field="method", tag="ping"):
 class PingRequestParams(
     Struct, kw_only=True, rename="camel", forbid_unknown_fields=True
 ):
-    """PingRequestParams"""
-
     meta: RequestMeta | UnsetType = field(default=UNSET, name="_meta")
     extra: Extra | UnsetType = field(default=UNSET, name="")
     """Keys that the schema does not name; kept, and sent again."""
@@ -1110,8 +1070,6 @@ class ProgressNotification(
 
 
 class ProgressNotificationParams(Struct, kw_only=True, rename="camel"):
-    """ProgressNotificationParams"""
-
     progress: int | float
     """The progress thus far. This should increase every time progress is made, even if
     the total is unknown.
@@ -1169,8 +1127,6 @@ class PromptListChangedNotification(
 class PromptListChangedNotificationParams(
     Struct, kw_only=True, rename="camel", forbid_unknown_fields=True
 ):
-    """PromptListChangedNotificationParams"""
-
     meta: dict[str, Any] | UnsetType = field(default=UNSET, name="_meta")
     """This parameter name is reserved by MCP to allow clients and servers to attach
     additional metadata to their notifications.
@@ -1212,8 +1168,6 @@ class ReadResourceRequest(
 
 
 class ReadResourceRequestParams(Struct, kw_only=True, rename="camel"):
-    """ReadResourceRequestParams"""
-
     uri: str
     """The URI of the resource to read. The URI can use any protocol; it is up to the
     server how to interpret it.
@@ -1248,8 +1202,6 @@ class ReadResourceResult(
 
 
 class Request(Struct, kw_only=True):
-    """Request"""
-
     method: str
     params: RequestParams | UnsetType = UNSET
 
@@ -1312,8 +1264,6 @@ class ResourceListChangedNotification(
 class ResourceListChangedNotificationParams(
     Struct, kw_only=True, rename="camel", forbid_unknown_fields=True
 ):
-    """ResourceListChangedNotificationParams"""
-
     meta: dict[str, Any] | UnsetType = field(default=UNSET, name="_meta")
     """This parameter name is reserved by MCP to allow clients and servers to attach
     additional metadata to their notifications.
@@ -1375,8 +1325,6 @@ class ResourceUpdatedNotification(
 
 
 class ResourceUpdatedNotificationParams(Struct, kw_only=True, rename="camel"):
-    """ResourceUpdatedNotificationParams"""
-
     uri: str
     """The URI of the resource that has been updated. This might be a sub-resource of
     the one that the client actually subscribed to.
@@ -1388,8 +1336,6 @@ class ResourceUpdatedNotificationParams(Struct, kw_only=True, rename="camel"):
 
 
 class Result(Struct, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """Result"""
-
     meta: dict[str, Any] | UnsetType = field(default=UNSET, name="_meta")
     """This result property is reserved by the protocol to allow clients and servers to
     attach additional metadata to their responses.
@@ -1435,8 +1381,6 @@ class RootsListChangedNotification(
 class RootsListChangedNotificationParams(
     Struct, kw_only=True, rename="camel", forbid_unknown_fields=True
 ):
-    """RootsListChangedNotificationParams"""
-
     meta: dict[str, Any] | UnsetType = field(default=UNSET, name="_meta")
     """This parameter name is reserved by MCP to allow clients and servers to attach
     additional metadata to their notifications.
@@ -1507,8 +1451,6 @@ class SetLevelRequest(Struct, kw_only=True, tag_field="method", tag="logging/set
 
 
 class SetLevelRequestParams(Struct, kw_only=True, rename="camel"):
-    """SetLevelRequestParams"""
-
     level: LoggingLevel
     """The level of logging that the client wants to receive from the server. The server
     should send all logs at this level and higher (i.e., more severe) to the client as
@@ -1533,8 +1475,6 @@ class SubscribeRequest(
 
 
 class SubscribeRequestParams(Struct, kw_only=True, rename="camel"):
-    """SubscribeRequestParams"""
-
     uri: str
     """The URI of the resource to subscribe to. The URI can use any protocol; it is up
     to the server how to interpret it.
@@ -1557,8 +1497,6 @@ class TextContent(Struct, kw_only=True, tag_field="type", tag="text"):
 
 
 class TextResourceContents(Struct, kw_only=True, rename="camel"):
-    """TextResourceContents"""
-
     text: str
     """The text of the item. This must only be set if the item can actually be
     represented as text (not binary data).
@@ -1649,8 +1587,6 @@ class ToolListChangedNotification(
 class ToolListChangedNotificationParams(
     Struct, kw_only=True, rename="camel", forbid_unknown_fields=True
 ):
-    """ToolListChangedNotificationParams"""
-
     meta: dict[str, Any] | UnsetType = field(default=UNSET, name="_meta")
     """This parameter name is reserved by MCP to allow clients and servers to attach
     additional metadata to their notifications.
@@ -1675,8 +1611,6 @@ class UnsubscribeRequest(
 
 
 class UnsubscribeRequestParams(Struct, kw_only=True, rename="camel"):
-    """UnsubscribeRequestParams"""
-
     uri: str
     """The URI of the resource to unsubscribe from."""
     meta: RequestMeta | UnsetType = field(default=UNSET, name="_meta")

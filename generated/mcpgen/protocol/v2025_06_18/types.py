@@ -3,8 +3,8 @@
 #
 # Protocol version 2025-06-18, schema sha256
 # af845e7e5b9d27107d1690f0936022546177a1403e63ffb11470135b296a2e01.
-# Names and descriptions come from the schema: © the MCP contributors, licensed
-# under MIT, in transition to Apache-2.0; see NOTICE.
+# Names and descriptions come from the schema: © its authors, licensed under MIT, in
+# transition to Apache-2.0 (schema/LICENSE).
 
 """The types of protocol version 2025-06-18.
 
@@ -15,7 +15,9 @@ from __future__ import annotations
 
 import typing
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+
 from msgspec import UNSET, Meta, Struct, UnsetType, field
+
 from .._codec import Codec, Extra
 
 if TYPE_CHECKING:
@@ -165,7 +167,7 @@ __all__ = [
 
 codec = Codec(
     __name__,
-    # These are checked by validators.py before they are built: see mcpgen's docs.
+    # What msgspec cannot judge exactly is first checked by validators.py.
     inexact=frozenset(
         {
             "ClientResult",
@@ -253,8 +255,6 @@ class BaseMetadata(Struct, kw_only=True):
 
 
 class BlobResourceContents(Struct, kw_only=True, rename="camel"):
-    """BlobResourceContents"""
-
     blob: str
     """A base64-encoded string representing the binary data of the item."""
     uri: str
@@ -266,8 +266,6 @@ class BlobResourceContents(Struct, kw_only=True, rename="camel"):
 
 
 class BooleanSchema(Struct, kw_only=True):
-    """BooleanSchema"""
-
     type: Literal["boolean"] = "boolean"
     default: bool | UnsetType = UNSET
     description: str | UnsetType = UNSET
@@ -282,8 +280,6 @@ class CallToolRequest(Struct, kw_only=True, tag_field="method", tag="tools/call"
 
 
 class CallToolRequestParams(Struct, kw_only=True, rename="camel"):
-    """CallToolRequestParams"""
-
     name: str
     arguments: dict[str, Any] | UnsetType = UNSET
     meta: RequestMeta | UnsetType = field(default=UNSET, name="_meta")
@@ -350,8 +346,6 @@ class CancelledNotification(
 
 
 class CancelledNotificationParams(Struct, kw_only=True, rename="camel"):
-    """CancelledNotificationParams"""
-
     request_id: RequestId
     """The ID of the request to cancel.
 
@@ -398,8 +392,6 @@ class CompleteRequest(
 
 
 class CompleteRequestParams(Struct, kw_only=True, rename="camel"):
-    """CompleteRequestParams"""
-
     argument: CompleteRequestParamsArgument
     """The argument's information"""
     ref: PromptReference | ResourceTemplateReference
@@ -444,8 +436,6 @@ class CompleteResult(Struct, kw_only=True, rename="camel", forbid_unknown_fields
 
 
 class CompleteResultCompletion(Struct, kw_only=True, rename="camel"):
-    """CompleteResultCompletion"""
-
     values: list[str]
     """An array of completion values. Must not exceed 100 items."""
     has_more: bool | UnsetType = UNSET
@@ -474,8 +464,6 @@ class CreateMessageRequest(
 
 
 class CreateMessageRequestParams(Struct, kw_only=True, rename="camel"):
-    """CreateMessageRequestParams"""
-
     max_tokens: int
     """The requested maximum number of tokens to sample (to prevent runaway
     completions).
@@ -544,8 +532,6 @@ class ElicitRequest(Struct, kw_only=True, tag_field="method", tag="elicitation/c
 
 
 class ElicitRequestParams(Struct, kw_only=True, rename="camel"):
-    """ElicitRequestParams"""
-
     message: str
     """The message to present to the user."""
     requested_schema: ElicitRequestParamsRequestedSchema
@@ -607,8 +593,6 @@ class EmbeddedResource(
 
 
 class EnumSchema(Struct, kw_only=True, rename="camel"):
-    """EnumSchema"""
-
     type: Literal["string"] = "string"
     enum: list[str]
     description: str | UnsetType = UNSET
@@ -624,8 +608,6 @@ class GetPromptRequest(Struct, kw_only=True, tag_field="method", tag="prompts/ge
 
 
 class GetPromptRequestParams(Struct, kw_only=True, rename="camel"):
-    """GetPromptRequestParams"""
-
     name: str
     """The name of the prompt or prompt template."""
     arguments: dict[str, str] | UnsetType = UNSET
@@ -699,8 +681,6 @@ class InitializeRequest(Struct, kw_only=True, tag_field="method", tag="initializ
 
 
 class InitializeRequestParams(Struct, kw_only=True, rename="camel"):
-    """InitializeRequestParams"""
-
     capabilities: ClientCapabilities
     client_info: Implementation
     protocol_version: str
@@ -762,8 +742,6 @@ class InitializedNotification(
 class InitializedNotificationParams(
     Struct, kw_only=True, rename="camel", forbid_unknown_fields=True
 ):
-    """InitializedNotificationParams"""
-
     meta: dict[str, Any] | UnsetType = field(default=UNSET, name="_meta")
     """See General fields: `_meta` for notes on `_meta` usage."""
     extra: Extra | UnsetType = field(default=UNSET, name="")
@@ -783,8 +761,6 @@ class JSONRPCError(Struct, kw_only=True):
 
 
 class JSONRPCErrorError(Struct, kw_only=True):
-    """JSONRPCErrorError"""
-
     code: int
     """The error type that occurred."""
     message: str
@@ -840,8 +816,6 @@ class ListPromptsRequest(Struct, kw_only=True, tag_field="method", tag="prompts/
 
 
 class ListPromptsRequestParams(Struct, kw_only=True, rename="camel"):
-    """ListPromptsRequestParams"""
-
     cursor: str | UnsetType = UNSET
     """An opaque token representing the current pagination position. If provided, the
     server should return results starting after this cursor.
@@ -886,8 +860,6 @@ class ListResourceTemplatesRequest(
 
 
 class ListResourceTemplatesRequestParams(Struct, kw_only=True, rename="camel"):
-    """ListResourceTemplatesRequestParams"""
-
     cursor: str | UnsetType = UNSET
     """An opaque token representing the current pagination position. If provided, the
     server should return results starting after this cursor.
@@ -930,8 +902,6 @@ class ListResourcesRequest(
 
 
 class ListResourcesRequestParams(Struct, kw_only=True, rename="camel"):
-    """ListResourcesRequestParams"""
-
     cursor: str | UnsetType = UNSET
     """An opaque token representing the current pagination position. If provided, the
     server should return results starting after this cursor.
@@ -980,8 +950,6 @@ class ListRootsRequest(Struct, kw_only=True, tag_field="method", tag="roots/list
 class ListRootsRequestParams(
     Struct, kw_only=True, rename="camel", forbid_unknown_fields=True
 ):
-    """ListRootsRequestParams"""
-
     meta: RequestMeta | UnsetType = field(default=UNSET, name="_meta")
     """See General fields: `_meta` for notes on `_meta` usage."""
     extra: Extra | UnsetType = field(default=UNSET, name="")
@@ -1019,8 +987,6 @@ class ListToolsRequest(Struct, kw_only=True, tag_field="method", tag="tools/list
 
 
 class ListToolsRequestParams(Struct, kw_only=True, rename="camel"):
-    """ListToolsRequestParams"""
-
     cursor: str | UnsetType = UNSET
     """An opaque token representing the current pagination position. If provided, the
     server should return results starting after this cursor.
@@ -1064,8 +1030,6 @@ class LoggingMessageNotification(
 
 
 class LoggingMessageNotificationParams(Struct, kw_only=True, rename="camel"):
-    """LoggingMessageNotificationParams"""
-
     data: Any
     """The data to be logged, such as a string message or an object. Any JSON
     serializable type is allowed here.
@@ -1153,8 +1117,6 @@ class ModelPreferences(Struct, kw_only=True, rename="camel"):
 
 
 class Notification(Struct, kw_only=True):
-    """Notification"""
-
     method: str
     params: NotificationParams | UnsetType = UNSET
 
@@ -1164,8 +1126,6 @@ class Notification(Struct, kw_only=True):
 
 
 class NumberSchema(Struct, kw_only=True):
-    """NumberSchema"""
-
     type: Literal["integer", "number"]
     description: str | UnsetType = UNSET
     maximum: int | float | UnsetType = UNSET
@@ -1174,15 +1134,11 @@ class NumberSchema(Struct, kw_only=True):
 
 
 class PaginatedRequest(Struct, kw_only=True):
-    """PaginatedRequest"""
-
     method: str
     params: PaginatedRequestParams | UnsetType = UNSET
 
 
 class PaginatedRequestParams(Struct, kw_only=True, rename="camel"):
-    """PaginatedRequestParams"""
-
     cursor: str | UnsetType = UNSET
     """An opaque token representing the current pagination position. If provided, the
     server should return results starting after this cursor.
@@ -1196,8 +1152,6 @@ class PaginatedRequestParams(Struct, kw_only=True, rename="camel"):
 
 
 class PaginatedResult(Struct, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """PaginatedResult"""
-
     next_cursor: str | UnsetType = UNSET
     """An opaque token representing the pagination position after the last returned
     result. If present, there may be more results available.
@@ -1224,8 +1178,6 @@ class PingRequest(Struct, kw_only=True, tag_field="method", tag="ping"):
 class PingRequestParams(
     Struct, kw_only=True, rename="camel", forbid_unknown_fields=True
 ):
-    """PingRequestParams"""
-
     meta: RequestMeta | UnsetType = field(default=UNSET, name="_meta")
     """See General fields: `_meta` for notes on `_meta` usage."""
     extra: Extra | UnsetType = field(default=UNSET, name="")
@@ -1252,8 +1204,6 @@ class ProgressNotification(
 
 
 class ProgressNotificationParams(Struct, kw_only=True, rename="camel"):
-    """ProgressNotificationParams"""
-
     progress: int | float
     """The progress thus far. This should increase every time progress is made, even if
     the total is unknown.
@@ -1329,8 +1279,6 @@ class PromptListChangedNotification(
 class PromptListChangedNotificationParams(
     Struct, kw_only=True, rename="camel", forbid_unknown_fields=True
 ):
-    """PromptListChangedNotificationParams"""
-
     meta: dict[str, Any] | UnsetType = field(default=UNSET, name="_meta")
     """See General fields: `_meta` for notes on `_meta` usage."""
     extra: Extra | UnsetType = field(default=UNSET, name="")
@@ -1379,8 +1327,6 @@ class ReadResourceRequest(
 
 
 class ReadResourceRequestParams(Struct, kw_only=True, rename="camel"):
-    """ReadResourceRequestParams"""
-
     uri: str
     """The URI of the resource to read. The URI can use any protocol; it is up to the
     server how to interpret it.
@@ -1414,8 +1360,6 @@ class ReadResourceResult(
 
 
 class Request(Struct, kw_only=True):
-    """Request"""
-
     method: str
     params: RequestParams | UnsetType = UNSET
 
@@ -1532,8 +1476,6 @@ class ResourceListChangedNotification(
 class ResourceListChangedNotificationParams(
     Struct, kw_only=True, rename="camel", forbid_unknown_fields=True
 ):
-    """ResourceListChangedNotificationParams"""
-
     meta: dict[str, Any] | UnsetType = field(default=UNSET, name="_meta")
     """See General fields: `_meta` for notes on `_meta` usage."""
     extra: Extra | UnsetType = field(default=UNSET, name="")
@@ -1603,8 +1545,6 @@ class ResourceUpdatedNotification(
 
 
 class ResourceUpdatedNotificationParams(Struct, kw_only=True, rename="camel"):
-    """ResourceUpdatedNotificationParams"""
-
     uri: str
     """The URI of the resource that has been updated. This might be a sub-resource of
     the one that the client actually subscribed to.
@@ -1614,8 +1554,6 @@ class ResourceUpdatedNotificationParams(Struct, kw_only=True, rename="camel"):
 
 
 class Result(Struct, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """Result"""
-
     meta: dict[str, Any] | UnsetType = field(default=UNSET, name="_meta")
     """See General fields: `_meta` for notes on `_meta` usage."""
     extra: Extra | UnsetType = field(default=UNSET, name="")
@@ -1661,8 +1599,6 @@ class RootsListChangedNotification(
 class RootsListChangedNotificationParams(
     Struct, kw_only=True, rename="camel", forbid_unknown_fields=True
 ):
-    """RootsListChangedNotificationParams"""
-
     meta: dict[str, Any] | UnsetType = field(default=UNSET, name="_meta")
     """See General fields: `_meta` for notes on `_meta` usage."""
     extra: Extra | UnsetType = field(default=UNSET, name="")
@@ -1731,8 +1667,6 @@ class SetLevelRequest(Struct, kw_only=True, tag_field="method", tag="logging/set
 
 
 class SetLevelRequestParams(Struct, kw_only=True, rename="camel"):
-    """SetLevelRequestParams"""
-
     level: LoggingLevel
     """The level of logging that the client wants to receive from the server. The server
     should send all logs at this level and higher (i.e., more severe) to the client as
@@ -1747,8 +1681,6 @@ class SetLevelRequestParams(Struct, kw_only=True, rename="camel"):
 
 
 class StringSchema(Struct, kw_only=True, rename="camel"):
-    """StringSchema"""
-
     type: Literal["string"] = "string"
     description: str | UnsetType = UNSET
     format: Literal["date", "date-time", "email", "uri"] | UnsetType = UNSET
@@ -1769,8 +1701,6 @@ class SubscribeRequest(
 
 
 class SubscribeRequestParams(Struct, kw_only=True, rename="camel"):
-    """SubscribeRequestParams"""
-
     uri: str
     """The URI of the resource to subscribe to. The URI can use any protocol; it is up
     to the server how to interpret it.
@@ -1796,8 +1726,6 @@ class TextContent(Struct, kw_only=True, rename="camel", tag_field="type", tag="t
 
 
 class TextResourceContents(Struct, kw_only=True, rename="camel"):
-    """TextResourceContents"""
-
     text: str
     """The text of the item. This must only be set if the item can actually be
     represented as text (not binary data).
@@ -1910,8 +1838,6 @@ class ToolListChangedNotification(
 class ToolListChangedNotificationParams(
     Struct, kw_only=True, rename="camel", forbid_unknown_fields=True
 ):
-    """ToolListChangedNotificationParams"""
-
     meta: dict[str, Any] | UnsetType = field(default=UNSET, name="_meta")
     """See General fields: `_meta` for notes on `_meta` usage."""
     extra: Extra | UnsetType = field(default=UNSET, name="")
@@ -1934,8 +1860,6 @@ class UnsubscribeRequest(
 
 
 class UnsubscribeRequestParams(Struct, kw_only=True, rename="camel"):
-    """UnsubscribeRequestParams"""
-
     uri: str
     """The URI of the resource to unsubscribe from."""
     meta: RequestMeta | UnsetType = field(default=UNSET, name="_meta")

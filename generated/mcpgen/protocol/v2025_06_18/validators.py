@@ -3,8 +3,8 @@
 #
 # Protocol version 2025-06-18, schema sha256
 # af845e7e5b9d27107d1690f0936022546177a1403e63ffb11470135b296a2e01.
-# Names and descriptions come from the schema: © the MCP contributors, licensed
-# under MIT, in transition to Apache-2.0; see NOTICE.
+# Names and descriptions come from the schema: © its authors, licensed under MIT, in
+# transition to Apache-2.0 (schema/LICENSE).
 
 """Validators: what is wrong with a JSON value, by the schema's own rules.
 

@@ -3,8 +3,8 @@
 #
 # Protocol version 2025-11-25, schema sha256
 # 268a5f82ba70fd7e4b6dc4aa1e64f116f74b4d0edcb69dc046829c79dd4e97e7.
-# Names and descriptions come from the schema: © the MCP contributors, licensed
-# under MIT, in transition to Apache-2.0; see NOTICE.
+# Names and descriptions come from the schema: © its authors, licensed under MIT, in
+# transition to Apache-2.0 (schema/LICENSE).
 
 """The types of protocol version 2025-11-25.
 
@@ -15,7 +15,9 @@ from __future__ import annotations
 
 import typing
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+
 from msgspec import UNSET, Meta, Struct, UnsetType, field
+
 from .._codec import Codec, Extra
 
 if TYPE_CHECKING:
@@ -207,7 +209,7 @@ __all__ = [
 
 codec = Codec(
     __name__,
-    # These are checked by validators.py before they are built: see mcpgen's docs.
+    # What msgspec cannot judge exactly is first checked by validators.py.
     inexact=frozenset(
         {
             "ClientNotification",
@@ -303,8 +305,6 @@ class BaseMetadata(Struct, kw_only=True):
 
 
 class BlobResourceContents(Struct, kw_only=True, rename="camel"):
-    """BlobResourceContents"""
-
     blob: str
     """A base64-encoded string representing the binary data of the item."""
     uri: str
@@ -316,8 +316,6 @@ class BlobResourceContents(Struct, kw_only=True, rename="camel"):
 
 
 class BooleanSchema(Struct, kw_only=True):
-    """BooleanSchema"""
-
     type: Literal["boolean"] = "boolean"
     default: bool | UnsetType = UNSET
     description: str | UnsetType = UNSET
@@ -399,8 +397,6 @@ class CancelTaskRequest(Struct, kw_only=True, tag_field="method", tag="tasks/can
 
 
 class CancelTaskRequestParams(Struct, kw_only=True, rename="camel"):
-    """CancelTaskRequestParams"""
-
     task_id: str
     """The task identifier to cancel."""
     meta: RequestMeta | UnsetType = field(default=UNSET, name="_meta")
@@ -623,8 +619,6 @@ class CompleteResult(Struct, kw_only=True, rename="camel", forbid_unknown_fields
 
 
 class CompleteResultCompletion(Struct, kw_only=True, rename="camel"):
-    """CompleteResultCompletion"""
-
     values: list[str]
     """An array of completion values. Must not exceed 100 items."""
     has_more: bool | UnsetType = UNSET
@@ -887,8 +881,6 @@ class ElicitationCompleteNotification(
 
 
 class ElicitationCompleteNotificationParams(Struct, kw_only=True, rename="camel"):
-    """ElicitationCompleteNotificationParams"""
-
     elicitation_id: str
     """The ID of the elicitation that completed."""
     meta: dict[str, Any] | UnsetType = field(default=UNSET, name="_meta")
@@ -918,8 +910,6 @@ class EmbeddedResource(
 
 
 class Error(Struct, kw_only=True):
-    """Error"""
-
     code: int
     """The error type that occurred."""
     message: str
@@ -984,8 +974,6 @@ class GetTaskPayloadRequest(
 
 
 class GetTaskPayloadRequestParams(Struct, kw_only=True, rename="camel"):
-    """GetTaskPayloadRequestParams"""
-
     task_id: str
     """The task identifier to retrieve results for."""
     meta: RequestMeta | UnsetType = field(default=UNSET, name="_meta")
@@ -1024,8 +1012,6 @@ class GetTaskRequest(Struct, kw_only=True, tag_field="method", tag="tasks/get"):
 
 
 class GetTaskRequestParams(Struct, kw_only=True, rename="camel"):
-    """GetTaskRequestParams"""
-
     task_id: str
     """The task identifier to query."""
     meta: RequestMeta | UnsetType = field(default=UNSET, name="_meta")
@@ -1576,22 +1562,16 @@ class ModelPreferences(Struct, kw_only=True, rename="camel"):
 
 
 class Notification(Struct, kw_only=True):
-    """Notification"""
-
     method: str
     params: dict[str, Any] | UnsetType = UNSET
 
 
 class NotificationParams(Struct, kw_only=True, rename="camel"):
-    """NotificationParams"""
-
     meta: dict[str, Any] | UnsetType = field(default=UNSET, name="_meta")
     """See General fields: `_meta` for notes on `_meta` usage."""
 
 
 class NumberSchema(Struct, kw_only=True):
-    """NumberSchema"""
-
     type: Literal["integer", "number"]
     default: int | float | UnsetType = UNSET
     description: str | UnsetType = UNSET
@@ -1601,8 +1581,6 @@ class NumberSchema(Struct, kw_only=True):
 
 
 class PaginatedRequest(Struct, kw_only=True):
-    """PaginatedRequest"""
-
     jsonrpc: Literal["2.0"] = "2.0"
     id: RequestId
     method: str
@@ -1625,8 +1603,6 @@ class PaginatedRequestParams(Struct, kw_only=True, rename="camel"):
 
 
 class PaginatedResult(Struct, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """PaginatedResult"""
-
     next_cursor: str | UnsetType = UNSET
     """An opaque token representing the pagination position after the last returned
     result. If present, there may be more results available.
@@ -1837,8 +1813,6 @@ class RelatedTaskMetadata(Struct, kw_only=True, rename="camel"):
 
 
 class Request(Struct, kw_only=True):
-    """Request"""
-
     method: str
     params: dict[str, Any] | UnsetType = UNSET
 
@@ -2079,8 +2053,6 @@ class ResourceUpdatedNotificationParams(Struct, kw_only=True, rename="camel"):
 
 
 class Result(Struct, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """Result"""
-
     meta: dict[str, Any] | UnsetType = field(default=UNSET, name="_meta")
     """See General fields: `_meta` for notes on `_meta` usage."""
     extra: Extra | UnsetType = field(default=UNSET, name="")
@@ -2236,8 +2208,6 @@ class SetLevelRequestParams(Struct, kw_only=True, rename="camel"):
 
 
 class StringSchema(Struct, kw_only=True, rename="camel"):
-    """StringSchema"""
-
     type: Literal["string"] = "string"
     default: str | UnsetType = UNSET
     description: str | UnsetType = UNSET
@@ -2380,8 +2350,6 @@ class TextContent(Struct, kw_only=True, rename="camel", tag_field="type", tag="t
 
 
 class TextResourceContents(Struct, kw_only=True, rename="camel"):
-    """TextResourceContents"""
-
     text: str
     """The text of the item. This must only be set if the item can actually be
     represented as text (not binary data).
@@ -2420,8 +2388,6 @@ class TitledMultiSelectEnumSchemaItems(Struct, kw_only=True, rename="camel"):
 
 
 class TitledMultiSelectEnumSchemaItemsAnyOfItem(Struct, kw_only=True):
-    """TitledMultiSelectEnumSchemaItemsAnyOfItem"""
-
     const: str
     """The constant enum value."""
     title: str
@@ -2443,8 +2409,6 @@ class TitledSingleSelectEnumSchema(Struct, kw_only=True, rename="camel"):
 
 
 class TitledSingleSelectEnumSchemaOneOfItem(Struct, kw_only=True):
-    """TitledSingleSelectEnumSchemaOneOfItem"""
-
     const: str
     """The enum value."""
     title: str
@@ -2661,8 +2625,6 @@ class URLElicitationRequiredError(Struct, kw_only=True):
 
 
 class URLElicitationRequiredErrorError(Struct, kw_only=True):
-    """URLElicitationRequiredErrorError"""
-
     code: Literal[-32042] = -32042
     """The error type that occurred."""
     data: URLElicitationRequiredErrorErrorData

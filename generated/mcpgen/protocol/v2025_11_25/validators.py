@@ -3,8 +3,8 @@
 #
 # Protocol version 2025-11-25, schema sha256
 # 268a5f82ba70fd7e4b6dc4aa1e64f116f74b4d0edcb69dc046829c79dd4e97e7.
-# Names and descriptions come from the schema: © the MCP contributors, licensed
-# under MIT, in transition to Apache-2.0; see NOTICE.
+# Names and descriptions come from the schema: © its authors, licensed under MIT, in
+# transition to Apache-2.0 (schema/LICENSE).
 
 """Validators: what is wrong with a JSON value, by the schema's own rules.
 

@@ -3,8 +3,8 @@
 #
 # Protocol version 2026-07-28, schema sha256
 # ef70b61f99b6d2e5e3b46863822eab08dff6a45bedc7a08914e0e5b133f40203.
-# Names and descriptions come from the schema: © the MCP contributors, licensed
-# under MIT, in transition to Apache-2.0; see NOTICE.
+# Names and descriptions come from the schema: © its authors, licensed under MIT, in
+# transition to Apache-2.0 (schema/LICENSE).
 
 """The methods, error codes and traits of protocol version 2026-07-28."""
 
@@ -198,7 +198,7 @@ TOOL_LIST_CHANGED = Notification(
     server_capability=("tools", "listChanged"),
 )
 
-REQUESTS = {
+REQUESTS: dict[str, Request] = {
     "completion/complete": COMPLETE,
     "elicitation/create": ELICIT,
     "prompts/get": GET_PROMPT,
@@ -214,7 +214,7 @@ REQUESTS = {
     "tools/list": LIST_TOOLS,
 }
 
-NOTIFICATIONS = {
+NOTIFICATIONS: dict[str, Notification] = {
     "notifications/cancelled": CANCELLED,
     "notifications/message": LOGGING_MESSAGE,
     "notifications/progress": PROGRESS,

@@ -3,8 +3,8 @@
 #
 # Protocol version 2026-07-28, schema sha256
 # ef70b61f99b6d2e5e3b46863822eab08dff6a45bedc7a08914e0e5b133f40203.
-# Names and descriptions come from the schema: © the MCP contributors, licensed
-# under MIT, in transition to Apache-2.0; see NOTICE.
+# Names and descriptions come from the schema: © its authors, licensed under MIT, in
+# transition to Apache-2.0 (schema/LICENSE).
 
 """The types of protocol version 2026-07-28.
 
@@ -15,7 +15,9 @@ from __future__ import annotations
 
 import typing
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+
 from msgspec import UNSET, Meta, Struct, UnsetType, field
+
 from .._codec import Codec, Extra
 
 if TYPE_CHECKING:
@@ -208,7 +210,7 @@ __all__ = [
 
 codec = Codec(
     __name__,
-    # These are checked by validators.py before they are built: see mcpgen's docs.
+    # What msgspec cannot judge exactly is first checked by validators.py.
     inexact=frozenset(
         {
             "ClientRequest",
@@ -312,8 +314,6 @@ class BaseMetadata(Struct, kw_only=True):
 
 
 class BlobResourceContents(Struct, kw_only=True, rename="camel"):
-    """BlobResourceContents"""
-
     blob: str
     """A base64-encoded string representing the binary data of the item."""
     uri: str
@@ -324,8 +324,6 @@ class BlobResourceContents(Struct, kw_only=True, rename="camel"):
 
 
 class BooleanSchema(Struct, kw_only=True):
-    """BooleanSchema"""
-
     type: Literal["boolean"] = "boolean"
     default: bool | UnsetType = UNSET
     description: str | UnsetType = UNSET
@@ -624,8 +622,6 @@ class CompleteResult(Struct, kw_only=True, rename="camel", forbid_unknown_fields
 
 
 class CompleteResultCompletion(Struct, kw_only=True, rename="camel"):
-    """CompleteResultCompletion"""
-
     values: Annotated[list[str], Meta(max_length=100)]
     """An array of completion values. Must not exceed 100 items."""
     has_more: bool | UnsetType = UNSET
@@ -898,8 +894,6 @@ class EmbeddedResource(
 
 
 class Error(Struct, kw_only=True):
-    """Error"""
-
     code: int
     """The error type that occurred."""
     message: str
@@ -990,8 +984,6 @@ class HeaderMismatchError(Struct, kw_only=True):
 
 
 class HeaderMismatchErrorError(Struct, kw_only=True):
-    """HeaderMismatchErrorError"""
-
     code: Literal[-32020] = -32020
     """The error type that occurred."""
     message: str
@@ -1136,8 +1128,6 @@ class InputRequiredResult(
 
 
 class InputResponseRequestParams(Struct, kw_only=True, rename="camel"):
-    """InputResponseRequestParams"""
-
     input_responses: InputResponses | UnsetType = UNSET
     request_state: str | UnsetType = UNSET
     meta: RequestMetaObject = field(name="_meta")
@@ -1487,8 +1477,6 @@ class ListRootsRequest(Struct, kw_only=True, tag_field="method", tag="roots/list
 
 
 class ListRootsRequestParams(Struct, kw_only=True, rename="camel"):
-    """ListRootsRequestParams"""
-
     meta: MetaObject | UnsetType = field(default=UNSET, name="_meta")
 
 
@@ -1628,8 +1616,6 @@ class MissingRequiredClientCapabilityError(Struct, kw_only=True):
 
 
 class MissingRequiredClientCapabilityErrorError(Struct, kw_only=True):
-    """MissingRequiredClientCapabilityErrorError"""
-
     code: Literal[-32021] = -32021
     """The error type that occurred."""
     data: MissingRequiredClientCapabilityErrorErrorData
@@ -1645,8 +1631,6 @@ class MissingRequiredClientCapabilityErrorError(Struct, kw_only=True):
 class MissingRequiredClientCapabilityErrorErrorData(
     Struct, kw_only=True, rename="camel"
 ):
-    """MissingRequiredClientCapabilityErrorErrorData"""
-
     required_capabilities: ClientCapabilities
     """The capabilities the server requires from the client to process this request."""
 
@@ -1726,8 +1710,6 @@ class ModelPreferences(Struct, kw_only=True, rename="camel"):
 
 
 class Notification(Struct, kw_only=True):
-    """Notification"""
-
     method: str
     params: dict[str, Any] | UnsetType = UNSET
 
@@ -1767,8 +1749,6 @@ class NotificationParams(Struct, kw_only=True, rename="camel"):
 
 
 class NumberSchema(Struct, kw_only=True):
-    """NumberSchema"""
-
     type: Literal["integer", "number"]
     default: int | float | UnsetType = UNSET
     description: str | UnsetType = UNSET
@@ -1778,8 +1758,6 @@ class NumberSchema(Struct, kw_only=True):
 
 
 class PaginatedRequest(Struct, kw_only=True):
-    """PaginatedRequest"""
-
     jsonrpc: Literal["2.0"] = "2.0"
     id: RequestId
     method: str
@@ -1797,8 +1775,6 @@ class PaginatedRequestParams(Struct, kw_only=True, rename="camel"):
 
 
 class PaginatedResult(Struct, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """PaginatedResult"""
-
     result_type: str = "complete"
     """Indicates the type of the result, which allows the client to determine how to
     parse the result object.
@@ -2059,8 +2035,6 @@ class ReadResourceResultResponse(Struct, kw_only=True):
 
 
 class Request(Struct, kw_only=True):
-    """Request"""
-
     method: str
     params: dict[str, Any] | UnsetType = UNSET
 
@@ -2477,8 +2451,6 @@ class ServerCapabilitiesTools(Struct, kw_only=True, rename="camel"):
 
 
 class StringSchema(Struct, kw_only=True, rename="camel"):
-    """StringSchema"""
-
     type: Literal["string"] = "string"
     default: str | UnsetType = UNSET
     description: str | UnsetType = UNSET
@@ -2653,8 +2625,6 @@ class TextContent(Struct, kw_only=True, rename="camel", tag_field="type", tag="t
 
 
 class TextResourceContents(Struct, kw_only=True, rename="camel"):
-    """TextResourceContents"""
-
     text: str
     """The text of the item. This must only be set if the item can actually be
     represented as text (not binary data).
@@ -2692,8 +2662,6 @@ class TitledMultiSelectEnumSchemaItems(Struct, kw_only=True, rename="camel"):
 
 
 class TitledMultiSelectEnumSchemaItemsAnyOfItem(Struct, kw_only=True):
-    """TitledMultiSelectEnumSchemaItemsAnyOfItem"""
-
     const: str
     """The constant enum value."""
     title: str
@@ -2715,8 +2683,6 @@ class TitledSingleSelectEnumSchema(Struct, kw_only=True, rename="camel"):
 
 
 class TitledSingleSelectEnumSchemaOneOfItem(Struct, kw_only=True):
-    """TitledSingleSelectEnumSchemaOneOfItem"""
-
     const: str
     """The enum value."""
     title: str
@@ -2927,8 +2893,6 @@ class UnsupportedProtocolVersionError(Struct, kw_only=True):
 
 
 class UnsupportedProtocolVersionErrorError(Struct, kw_only=True):
-    """UnsupportedProtocolVersionErrorError"""
-
     code: Literal[-32022] = -32022
     """The error type that occurred."""
     data: UnsupportedProtocolVersionErrorErrorData
@@ -2942,8 +2906,6 @@ class UnsupportedProtocolVersionErrorError(Struct, kw_only=True):
 
 
 class UnsupportedProtocolVersionErrorErrorData(Struct, kw_only=True):
-    """UnsupportedProtocolVersionErrorErrorData"""
-
     requested: str
     """The protocol version that was requested by the client."""
     supported: list[str]

@@ -3,8 +3,8 @@
 #
 # Protocol version 2026-07-28, schema sha256
 # ef70b61f99b6d2e5e3b46863822eab08dff6a45bedc7a08914e0e5b133f40203.
-# Names and descriptions come from the schema: © the MCP contributors, licensed
-# under MIT, in transition to Apache-2.0; see NOTICE.
+# Names and descriptions come from the schema: © its authors, licensed under MIT, in
+# transition to Apache-2.0 (schema/LICENSE).
 
 """Validators: what is wrong with a JSON value, by the schema's own rules.
 
