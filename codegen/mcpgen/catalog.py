@@ -75,6 +75,7 @@ class Catalog:
         return tuple(ordered)
 
     def pin(self, name: str) -> Pin:
+        """The pin of a version; CompileError when there is none."""
         if name not in self.pins:
             raise fail(
                 "version-unknown",

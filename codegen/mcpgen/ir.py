@@ -36,16 +36,22 @@ class Never:
 
 @dataclass(frozen=True)
 class Null:
+    """`null`."""
+
     kind: Literal["null"] = "null"
 
 
 @dataclass(frozen=True)
 class Boolean:
+    """`true` or `false`."""
+
     kind: Literal["boolean"] = "boolean"
 
 
 @dataclass(frozen=True)
 class String:
+    """A string, perhaps of a certain length or look."""
+
     min_length: int | None = None
     max_length: int | None = None
     pattern: str | None = None
@@ -56,6 +62,8 @@ class String:
 
 @dataclass(frozen=True)
 class Number:
+    """A number, perhaps whole or within bounds."""
+
     integer: bool = False
     minimum: int | float | None = None
     maximum: int | float | None = None
@@ -76,6 +84,8 @@ class Literals:
 
 @dataclass(frozen=True)
 class Array:
+    """An array whose items are all of one type."""
+
     items: Type
     min_items: int | None = None
     max_items: int | None = None
@@ -112,6 +122,8 @@ class All:
 
 @dataclass(frozen=True)
 class Not:
+    """Every value but those of a type."""
+
     type: Type
     kind: Literal["not"] = "not"
 
@@ -126,6 +138,8 @@ class Ref:
 
 @dataclass(frozen=True)
 class Field:
+    """A known key of an object."""
+
     wire_name: str
     type: Type
     required: bool
@@ -249,6 +263,8 @@ ANY_OBJECT = "object"
 
 @dataclass(frozen=True)
 class Method:
+    """A request or a notification."""
+
     name: str
     """On the wire: `tools/call`."""
     kind: Literal["request", "notification"]
@@ -283,6 +299,8 @@ class Capability:
 
 @dataclass(frozen=True)
 class ErrorCode:
+    """An error code that a version gives a meaning."""
+
     name: str
     """As a Python constant: `METHOD_NOT_FOUND`."""
     code: int

@@ -51,6 +51,7 @@ class Document:
 
     @property
     def ref_stands_alone(self) -> bool:
+        """Have keywords beside `$ref` no effect?"""
         return self.dialect in _REF_STANDS_ALONE
 
     @property
@@ -64,6 +65,7 @@ class Document:
         return dict(sorted(found.items()))
 
     def with_notes(self, notes: list[Diagnostic]) -> Document:
+        """The same document, with more to say about it."""
         return replace(self, diagnostics=self.diagnostics + tuple(notes))
 
 
@@ -146,6 +148,7 @@ def escape(token: str) -> str:
 
 
 def unescape(token: str) -> str:
+    """A JSON pointer token as a key."""
     return token.replace("~1", "/").replace("~0", "~")
 
 

@@ -69,10 +69,12 @@ class Pin:
 
     @property
     def path(self) -> Path:
+        """Where the file is."""
         return self.layer.directory / self.file
 
     @property
     def shown(self) -> str:
+        """How diagnostics call the file."""
         return self.layer.shown(self.file)
 
     def read(self) -> bytes:

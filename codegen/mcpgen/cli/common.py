@@ -58,6 +58,7 @@ def reporting(style: Format) -> Iterator[list[Diagnostic]]:
 
 
 def report(diagnostics: Iterable[Diagnostic], style: Format) -> None:
+    """Print diagnostics on standard error, sorted, each once."""
     found = sort(diagnostics)
     if found:
         typer.echo(FORMATS[style.value](found), err=True)

@@ -30,6 +30,8 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
+    """One method in every version."""
+
     method: str
     kind: str
     cells: tuple[Cell, ...]

@@ -30,6 +30,7 @@ class Card:
 
     @property
     def counts(self) -> dict[Verdict, int]:
+        """How many of its changes have which verdict."""
         return {v: n for v, n in count(self.changes).items() if n}
 
 

@@ -40,6 +40,7 @@ class Shapes:
     new_frame: Object | None = None
 
     def changes(self, a: Definition, b: Definition) -> Iterator[Change]:
+        """Every change from `a` to `b`."""
         if a.schema_name != b.schema_name:
             names = a.schema_name or "inline", b.schema_name or "inline"
             yield self._change("DEFINITION_NAMED", self.name, *names)

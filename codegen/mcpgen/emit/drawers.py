@@ -43,7 +43,7 @@ class Drawers:
         self.definitions = {d.name: d for d in protocol.definitions}
         self.tags: dict[str, str] = {}
         """Struct → the wire key that msgspec uses as its tag."""
-        self._params = {m.params for m in protocol.methods}
+        self._methods = sorted(protocol.methods, key=lambda m: m.name)
         self._exact: dict[str, bool] = {}
         self._assign_tags(protocol)
 
@@ -62,9 +62,14 @@ class Drawers:
         if not fields or any(_needs_escape(f.wire_name) for f in fields):
             return True
         inline_open = definition.inline and definition.type.is_open
-        return inline_open and name not in self._params
+        return inline_open and not self.methods_with(name)
+
+    def methods_with(self, params: str) -> list[str]:
+        """The methods that take these params."""
+        return [m.name for m in self._methods if m.params == params]
 
     def is_struct(self, name: str) -> bool:
+        """A class of its own."""
         return isinstance(self.definitions[name].type, Object) and not self.is_record(
             name
         )
@@ -153,6 +158,7 @@ class Drawers:
         ]
 
     def constants(self, name: str) -> dict[str, str]:
+        """Required keys that hold one string → that string, as JSON text."""
         return {
             f.wire_name: f.type.values[0]
             for f in self._fields(name)
@@ -306,6 +312,7 @@ class Drawers:
 
 
 def is_constant(type: Type) -> TypeGuard[Literals]:
+    """A single value that a constructor can fill in?"""
     return (
         isinstance(type, Literals)
         and len(type.values) == 1

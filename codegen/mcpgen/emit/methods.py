@@ -12,6 +12,7 @@ from .types import struct_names
 
 
 def emit(protocol: Protocol, env: jinja2.Environment) -> dict[str, str]:
+    """The module with the method table."""
     classes = struct_names(protocol)
 
     def decodable(name: str) -> str:

@@ -11,6 +11,7 @@ _OTHER: dict[Side, Side] = {"client": "server", "server": "client"}
 
 
 def emit(protocol: Protocol, env: jinja2.Environment) -> dict[str, str]:
+    """The stubs of both sides."""
     template = env.get_template("stubs/side.py.jinja")
     methods = sorted(protocol.methods, key=lambda m: m.name)
     files = {}

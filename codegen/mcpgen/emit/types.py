@@ -41,6 +41,7 @@ _IMPORTED = {
 
 
 def emit(protocol: Protocol, env: jinja2.Environment) -> dict[str, str]:
+    """The module with every class and alias."""
     drawers = Drawers(protocol)
     module = _Module(drawers)
     structs, aliases = module.structs(), module.aliases()
@@ -214,8 +215,20 @@ class _Module:
                 f"if self.extra is not {unset}: self.extra = {extra}(self.extra)"
             )
         return _Struct(
-            name, definition.doc, ", ".join(options), tuple(lines), tuple(fixes)
+            name,
+            definition.doc or self._described(definition),
+            ", ".join(options),
+            tuple(lines),
+            tuple(fixes),
         )
+
+    def _described(self, definition: Definition) -> str:
+        """What can be said of a class that the schema does not describe."""
+        if methods := self.drawers.methods_with(definition.name):
+            return f"Parameters of {' and '.join(f'`{name}`' for name in methods)}."
+        _, _, owner, *path = definition.pointer.split("/")
+        keys = path[1::2] if path[::2] == ["properties"] * len(path[::2]) else []
+        return f"What `{'.'.join([owner, *keys])}` holds." if keys else ""
 
     def _tag_value(self, name: str, tag: str) -> str:
         return _python(json.loads(self.drawers.constants(name)[tag]))

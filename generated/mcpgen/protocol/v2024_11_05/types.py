@@ -184,6 +184,8 @@ class Annotated(Struct, kw_only=True):
 
 
 class AnnotatedAnnotations(Struct, kw_only=True):
+    """What `Annotated.annotations` holds."""
+
     audience: list[Role] | UnsetType = UNSET
     """Describes who the intended customer of this object or data is.
 
@@ -220,6 +222,8 @@ class CallToolRequest(Struct, kw_only=True, tag_field="method", tag="tools/call"
 
 
 class CallToolRequestParams(Struct, kw_only=True, rename="camel"):
+    """Parameters of `tools/call`."""
+
     name: str
     arguments: dict[str, Any] | UnsetType = UNSET
     meta: RequestMeta | UnsetType = field(default=UNSET, name="_meta")
@@ -282,6 +286,8 @@ class CancelledNotification(
 
 
 class CancelledNotificationParams(Struct, kw_only=True, rename="camel"):
+    """Parameters of `notifications/cancelled`."""
+
     request_id: RequestId
     """The ID of the request to cancel.
 
@@ -328,6 +334,8 @@ class CompleteRequest(
 
 
 class CompleteRequestParams(Struct, kw_only=True, rename="camel"):
+    """Parameters of `completion/complete`."""
+
     argument: CompleteRequestParamsArgument
     """The argument's information"""
     ref: PromptReference | ResourceReference
@@ -364,6 +372,8 @@ class CompleteResult(Struct, kw_only=True, rename="camel", forbid_unknown_fields
 
 
 class CompleteResultCompletion(Struct, kw_only=True, rename="camel"):
+    """What `CompleteResult.completion` holds."""
+
     values: list[str]
     """An array of completion values. Must not exceed 100 items."""
     has_more: bool | UnsetType = UNSET
@@ -392,6 +402,8 @@ class CreateMessageRequest(
 
 
 class CreateMessageRequestParams(Struct, kw_only=True, rename="camel"):
+    """Parameters of `sampling/createMessage`."""
+
     max_tokens: int
     """The maximum number of tokens to sample, as requested by the server. The client
     MAY choose to sample fewer tokens than requested.
@@ -467,6 +479,8 @@ class EmbeddedResource(Struct, kw_only=True, tag_field="type", tag="resource"):
 
 
 class EmbeddedResourceAnnotations(Struct, kw_only=True):
+    """What `EmbeddedResource.annotations` holds."""
+
     audience: list[Role] | UnsetType = UNSET
     """Describes who the intended customer of this object or data is.
 
@@ -494,6 +508,8 @@ class GetPromptRequest(Struct, kw_only=True, tag_field="method", tag="prompts/ge
 
 
 class GetPromptRequestParams(Struct, kw_only=True, rename="camel"):
+    """Parameters of `prompts/get`."""
+
     name: str
     """The name of the prompt or prompt template."""
     arguments: dict[str, str] | UnsetType = UNSET
@@ -537,6 +553,8 @@ class ImageContent(Struct, kw_only=True, rename="camel", tag_field="type", tag="
 
 
 class ImageContentAnnotations(Struct, kw_only=True):
+    """What `ImageContent.annotations` holds."""
+
     audience: list[Role] | UnsetType = UNSET
     """Describes who the intended customer of this object or data is.
 
@@ -573,6 +591,8 @@ class InitializeRequest(Struct, kw_only=True, tag_field="method", tag="initializ
 
 
 class InitializeRequestParams(Struct, kw_only=True, rename="camel"):
+    """Parameters of `initialize`."""
+
     capabilities: ClientCapabilities
     client_info: Implementation
     protocol_version: str
@@ -635,6 +655,8 @@ class InitializedNotification(
 class InitializedNotificationParams(
     Struct, kw_only=True, rename="camel", forbid_unknown_fields=True
 ):
+    """Parameters of `notifications/initialized`."""
+
     meta: dict[str, Any] | UnsetType = field(default=UNSET, name="_meta")
     """This parameter name is reserved by MCP to allow clients and servers to attach
     additional metadata to their notifications.
@@ -656,6 +678,8 @@ class JSONRPCError(Struct, kw_only=True):
 
 
 class JSONRPCErrorError(Struct, kw_only=True):
+    """What `JSONRPCError.error` holds."""
+
     code: int
     """The error type that occurred."""
     message: str
@@ -711,6 +735,8 @@ class ListPromptsRequest(Struct, kw_only=True, tag_field="method", tag="prompts/
 
 
 class ListPromptsRequestParams(Struct, kw_only=True, rename="camel"):
+    """Parameters of `prompts/list`."""
+
     cursor: str | UnsetType = UNSET
     """An opaque token representing the current pagination position. If provided, the
     server should return results starting after this cursor.
@@ -756,6 +782,8 @@ class ListResourceTemplatesRequest(
 
 
 class ListResourceTemplatesRequestParams(Struct, kw_only=True, rename="camel"):
+    """Parameters of `resources/templates/list`."""
+
     cursor: str | UnsetType = UNSET
     """An opaque token representing the current pagination position. If provided, the
     server should return results starting after this cursor.
@@ -799,6 +827,8 @@ class ListResourcesRequest(
 
 
 class ListResourcesRequestParams(Struct, kw_only=True, rename="camel"):
+    """Parameters of `resources/list`."""
+
     cursor: str | UnsetType = UNSET
     """An opaque token representing the current pagination position. If provided, the
     server should return results starting after this cursor.
@@ -848,6 +878,8 @@ class ListRootsRequest(Struct, kw_only=True, tag_field="method", tag="roots/list
 class ListRootsRequestParams(
     Struct, kw_only=True, rename="camel", forbid_unknown_fields=True
 ):
+    """Parameters of `roots/list`."""
+
     meta: RequestMeta | UnsetType = field(default=UNSET, name="_meta")
     extra: Extra | UnsetType = field(default=UNSET, name="")
     """Keys that the schema does not name; kept, and sent again."""
@@ -886,6 +918,8 @@ class ListToolsRequest(Struct, kw_only=True, tag_field="method", tag="tools/list
 
 
 class ListToolsRequestParams(Struct, kw_only=True, rename="camel"):
+    """Parameters of `tools/list`."""
+
     cursor: str | UnsetType = UNSET
     """An opaque token representing the current pagination position. If provided, the
     server should return results starting after this cursor.
@@ -930,6 +964,8 @@ class LoggingMessageNotification(
 
 
 class LoggingMessageNotificationParams(Struct, kw_only=True, rename="camel"):
+    """Parameters of `notifications/message`."""
+
     data: Any
     """The data to be logged, such as a string message or an object. Any JSON
     serializable type is allowed here.
@@ -1033,6 +1069,8 @@ class PaginatedRequest(Struct, kw_only=True):
 
 
 class PaginatedRequestParams(Struct, kw_only=True, rename="camel"):
+    """What `PaginatedRequest.params` holds."""
+
     cursor: str | UnsetType = UNSET
     """An opaque token representing the current pagination position. If provided, the
     server should return results starting after this cursor.
@@ -1073,6 +1111,8 @@ class PingRequest(Struct, kw_only=True, tag_field="method", tag="ping"):
 class PingRequestParams(
     Struct, kw_only=True, rename="camel", forbid_unknown_fields=True
 ):
+    """Parameters of `ping`."""
+
     meta: RequestMeta | UnsetType = field(default=UNSET, name="_meta")
     extra: Extra | UnsetType = field(default=UNSET, name="")
     """Keys that the schema does not name; kept, and sent again."""
@@ -1098,6 +1138,8 @@ class ProgressNotification(
 
 
 class ProgressNotificationParams(Struct, kw_only=True, rename="camel"):
+    """Parameters of `notifications/progress`."""
+
     progress: int | float
     """The progress thus far. This should increase every time progress is made, even if
     the total is unknown.
@@ -1153,6 +1195,8 @@ class PromptListChangedNotification(
 class PromptListChangedNotificationParams(
     Struct, kw_only=True, rename="camel", forbid_unknown_fields=True
 ):
+    """Parameters of `notifications/prompts/list_changed`."""
+
     meta: dict[str, Any] | UnsetType = field(default=UNSET, name="_meta")
     """This parameter name is reserved by MCP to allow clients and servers to attach
     additional metadata to their notifications.
@@ -1194,6 +1238,8 @@ class ReadResourceRequest(
 
 
 class ReadResourceRequestParams(Struct, kw_only=True, rename="camel"):
+    """Parameters of `resources/read`."""
+
     uri: str
     """The URI of the resource to read. The URI can use any protocol; it is up to the
     server how to interpret it.
@@ -1264,6 +1310,8 @@ class Resource(Struct, kw_only=True, rename="camel"):
 
 
 class ResourceAnnotations(Struct, kw_only=True):
+    """What `Resource.annotations` holds."""
+
     audience: list[Role] | UnsetType = UNSET
     """Describes who the intended customer of this object or data is.
 
@@ -1309,6 +1357,8 @@ class ResourceListChangedNotification(
 class ResourceListChangedNotificationParams(
     Struct, kw_only=True, rename="camel", forbid_unknown_fields=True
 ):
+    """Parameters of `notifications/resources/list_changed`."""
+
     meta: dict[str, Any] | UnsetType = field(default=UNSET, name="_meta")
     """This parameter name is reserved by MCP to allow clients and servers to attach
     additional metadata to their notifications.
@@ -1355,6 +1405,8 @@ class ResourceTemplate(Struct, kw_only=True, rename="camel"):
 
 
 class ResourceTemplateAnnotations(Struct, kw_only=True):
+    """What `ResourceTemplate.annotations` holds."""
+
     audience: list[Role] | UnsetType = UNSET
     """Describes who the intended customer of this object or data is.
 
@@ -1389,6 +1441,8 @@ class ResourceUpdatedNotification(
 
 
 class ResourceUpdatedNotificationParams(Struct, kw_only=True, rename="camel"):
+    """Parameters of `notifications/resources/updated`."""
+
     uri: str
     """The URI of the resource that has been updated. This might be a sub-resource of
     the one that the client actually subscribed to.
@@ -1445,6 +1499,8 @@ class RootsListChangedNotification(
 class RootsListChangedNotificationParams(
     Struct, kw_only=True, rename="camel", forbid_unknown_fields=True
 ):
+    """Parameters of `notifications/roots/list_changed`."""
+
     meta: dict[str, Any] | UnsetType = field(default=UNSET, name="_meta")
     """This parameter name is reserved by MCP to allow clients and servers to attach
     additional metadata to their notifications.
@@ -1513,6 +1569,8 @@ class SetLevelRequest(Struct, kw_only=True, tag_field="method", tag="logging/set
 
 
 class SetLevelRequestParams(Struct, kw_only=True, rename="camel"):
+    """Parameters of `logging/setLevel`."""
+
     level: LoggingLevel
     """The level of logging that the client wants to receive from the server. The server
     should send all logs at this level and higher (i.e., more severe) to the client as
@@ -1537,6 +1595,8 @@ class SubscribeRequest(
 
 
 class SubscribeRequestParams(Struct, kw_only=True, rename="camel"):
+    """Parameters of `resources/subscribe`."""
+
     uri: str
     """The URI of the resource to subscribe to. The URI can use any protocol; it is up
     to the server how to interpret it.
@@ -1558,6 +1618,8 @@ class TextContent(Struct, kw_only=True, tag_field="type", tag="text"):
 
 
 class TextContentAnnotations(Struct, kw_only=True):
+    """What `TextContent.annotations` holds."""
+
     audience: list[Role] | UnsetType = UNSET
     """Describes who the intended customer of this object or data is.
 
@@ -1619,6 +1681,8 @@ class ToolListChangedNotification(
 class ToolListChangedNotificationParams(
     Struct, kw_only=True, rename="camel", forbid_unknown_fields=True
 ):
+    """Parameters of `notifications/tools/list_changed`."""
+
     meta: dict[str, Any] | UnsetType = field(default=UNSET, name="_meta")
     """This parameter name is reserved by MCP to allow clients and servers to attach
     additional metadata to their notifications.
@@ -1643,6 +1707,8 @@ class UnsubscribeRequest(
 
 
 class UnsubscribeRequestParams(Struct, kw_only=True, rename="camel"):
+    """Parameters of `resources/unsubscribe`."""
+
     uri: str
     """The URI of the resource to unsubscribe from."""
     meta: RequestMeta | UnsetType = field(default=UNSET, name="_meta")

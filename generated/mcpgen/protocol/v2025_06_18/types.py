@@ -280,6 +280,8 @@ class CallToolRequest(Struct, kw_only=True, tag_field="method", tag="tools/call"
 
 
 class CallToolRequestParams(Struct, kw_only=True, rename="camel"):
+    """Parameters of `tools/call`."""
+
     name: str
     arguments: dict[str, Any] | UnsetType = UNSET
     meta: RequestMeta | UnsetType = field(default=UNSET, name="_meta")
@@ -346,6 +348,8 @@ class CancelledNotification(
 
 
 class CancelledNotificationParams(Struct, kw_only=True, rename="camel"):
+    """Parameters of `notifications/cancelled`."""
+
     request_id: RequestId
     """The ID of the request to cancel.
 
@@ -392,6 +396,8 @@ class CompleteRequest(
 
 
 class CompleteRequestParams(Struct, kw_only=True, rename="camel"):
+    """Parameters of `completion/complete`."""
+
     argument: CompleteRequestParamsArgument
     """The argument's information"""
     ref: PromptReference | ResourceTemplateReference
@@ -436,6 +442,8 @@ class CompleteResult(Struct, kw_only=True, rename="camel", forbid_unknown_fields
 
 
 class CompleteResultCompletion(Struct, kw_only=True, rename="camel"):
+    """What `CompleteResult.completion` holds."""
+
     values: list[str]
     """An array of completion values. Must not exceed 100 items."""
     has_more: bool | UnsetType = UNSET
@@ -464,6 +472,8 @@ class CreateMessageRequest(
 
 
 class CreateMessageRequestParams(Struct, kw_only=True, rename="camel"):
+    """Parameters of `sampling/createMessage`."""
+
     max_tokens: int
     """The requested maximum number of tokens to sample (to prevent runaway
     completions).
@@ -532,6 +542,8 @@ class ElicitRequest(Struct, kw_only=True, tag_field="method", tag="elicitation/c
 
 
 class ElicitRequestParams(Struct, kw_only=True, rename="camel"):
+    """Parameters of `elicitation/create`."""
+
     message: str
     """The message to present to the user."""
     requested_schema: ElicitRequestParamsRequestedSchema
@@ -608,6 +620,8 @@ class GetPromptRequest(Struct, kw_only=True, tag_field="method", tag="prompts/ge
 
 
 class GetPromptRequestParams(Struct, kw_only=True, rename="camel"):
+    """Parameters of `prompts/get`."""
+
     name: str
     """The name of the prompt or prompt template."""
     arguments: dict[str, str] | UnsetType = UNSET
@@ -681,6 +695,8 @@ class InitializeRequest(Struct, kw_only=True, tag_field="method", tag="initializ
 
 
 class InitializeRequestParams(Struct, kw_only=True, rename="camel"):
+    """Parameters of `initialize`."""
+
     capabilities: ClientCapabilities
     client_info: Implementation
     protocol_version: str
@@ -742,6 +758,8 @@ class InitializedNotification(
 class InitializedNotificationParams(
     Struct, kw_only=True, rename="camel", forbid_unknown_fields=True
 ):
+    """Parameters of `notifications/initialized`."""
+
     meta: dict[str, Any] | UnsetType = field(default=UNSET, name="_meta")
     """See General fields: `_meta` for notes on `_meta` usage."""
     extra: Extra | UnsetType = field(default=UNSET, name="")
@@ -761,6 +779,8 @@ class JSONRPCError(Struct, kw_only=True):
 
 
 class JSONRPCErrorError(Struct, kw_only=True):
+    """What `JSONRPCError.error` holds."""
+
     code: int
     """The error type that occurred."""
     message: str
@@ -816,6 +836,8 @@ class ListPromptsRequest(Struct, kw_only=True, tag_field="method", tag="prompts/
 
 
 class ListPromptsRequestParams(Struct, kw_only=True, rename="camel"):
+    """Parameters of `prompts/list`."""
+
     cursor: str | UnsetType = UNSET
     """An opaque token representing the current pagination position. If provided, the
     server should return results starting after this cursor.
@@ -860,6 +882,8 @@ class ListResourceTemplatesRequest(
 
 
 class ListResourceTemplatesRequestParams(Struct, kw_only=True, rename="camel"):
+    """Parameters of `resources/templates/list`."""
+
     cursor: str | UnsetType = UNSET
     """An opaque token representing the current pagination position. If provided, the
     server should return results starting after this cursor.
@@ -902,6 +926,8 @@ class ListResourcesRequest(
 
 
 class ListResourcesRequestParams(Struct, kw_only=True, rename="camel"):
+    """Parameters of `resources/list`."""
+
     cursor: str | UnsetType = UNSET
     """An opaque token representing the current pagination position. If provided, the
     server should return results starting after this cursor.
@@ -950,6 +976,8 @@ class ListRootsRequest(Struct, kw_only=True, tag_field="method", tag="roots/list
 class ListRootsRequestParams(
     Struct, kw_only=True, rename="camel", forbid_unknown_fields=True
 ):
+    """Parameters of `roots/list`."""
+
     meta: RequestMeta | UnsetType = field(default=UNSET, name="_meta")
     """See General fields: `_meta` for notes on `_meta` usage."""
     extra: Extra | UnsetType = field(default=UNSET, name="")
@@ -987,6 +1015,8 @@ class ListToolsRequest(Struct, kw_only=True, tag_field="method", tag="tools/list
 
 
 class ListToolsRequestParams(Struct, kw_only=True, rename="camel"):
+    """Parameters of `tools/list`."""
+
     cursor: str | UnsetType = UNSET
     """An opaque token representing the current pagination position. If provided, the
     server should return results starting after this cursor.
@@ -1030,6 +1060,8 @@ class LoggingMessageNotification(
 
 
 class LoggingMessageNotificationParams(Struct, kw_only=True, rename="camel"):
+    """Parameters of `notifications/message`."""
+
     data: Any
     """The data to be logged, such as a string message or an object. Any JSON
     serializable type is allowed here.
@@ -1139,6 +1171,8 @@ class PaginatedRequest(Struct, kw_only=True):
 
 
 class PaginatedRequestParams(Struct, kw_only=True, rename="camel"):
+    """What `PaginatedRequest.params` holds."""
+
     cursor: str | UnsetType = UNSET
     """An opaque token representing the current pagination position. If provided, the
     server should return results starting after this cursor.
@@ -1178,6 +1212,8 @@ class PingRequest(Struct, kw_only=True, tag_field="method", tag="ping"):
 class PingRequestParams(
     Struct, kw_only=True, rename="camel", forbid_unknown_fields=True
 ):
+    """Parameters of `ping`."""
+
     meta: RequestMeta | UnsetType = field(default=UNSET, name="_meta")
     """See General fields: `_meta` for notes on `_meta` usage."""
     extra: Extra | UnsetType = field(default=UNSET, name="")
@@ -1204,6 +1240,8 @@ class ProgressNotification(
 
 
 class ProgressNotificationParams(Struct, kw_only=True, rename="camel"):
+    """Parameters of `notifications/progress`."""
+
     progress: int | float
     """The progress thus far. This should increase every time progress is made, even if
     the total is unknown.
@@ -1279,6 +1317,8 @@ class PromptListChangedNotification(
 class PromptListChangedNotificationParams(
     Struct, kw_only=True, rename="camel", forbid_unknown_fields=True
 ):
+    """Parameters of `notifications/prompts/list_changed`."""
+
     meta: dict[str, Any] | UnsetType = field(default=UNSET, name="_meta")
     """See General fields: `_meta` for notes on `_meta` usage."""
     extra: Extra | UnsetType = field(default=UNSET, name="")
@@ -1327,6 +1367,8 @@ class ReadResourceRequest(
 
 
 class ReadResourceRequestParams(Struct, kw_only=True, rename="camel"):
+    """Parameters of `resources/read`."""
+
     uri: str
     """The URI of the resource to read. The URI can use any protocol; it is up to the
     server how to interpret it.
@@ -1476,6 +1518,8 @@ class ResourceListChangedNotification(
 class ResourceListChangedNotificationParams(
     Struct, kw_only=True, rename="camel", forbid_unknown_fields=True
 ):
+    """Parameters of `notifications/resources/list_changed`."""
+
     meta: dict[str, Any] | UnsetType = field(default=UNSET, name="_meta")
     """See General fields: `_meta` for notes on `_meta` usage."""
     extra: Extra | UnsetType = field(default=UNSET, name="")
@@ -1545,6 +1589,8 @@ class ResourceUpdatedNotification(
 
 
 class ResourceUpdatedNotificationParams(Struct, kw_only=True, rename="camel"):
+    """Parameters of `notifications/resources/updated`."""
+
     uri: str
     """The URI of the resource that has been updated. This might be a sub-resource of
     the one that the client actually subscribed to.
@@ -1599,6 +1645,8 @@ class RootsListChangedNotification(
 class RootsListChangedNotificationParams(
     Struct, kw_only=True, rename="camel", forbid_unknown_fields=True
 ):
+    """Parameters of `notifications/roots/list_changed`."""
+
     meta: dict[str, Any] | UnsetType = field(default=UNSET, name="_meta")
     """See General fields: `_meta` for notes on `_meta` usage."""
     extra: Extra | UnsetType = field(default=UNSET, name="")
@@ -1667,6 +1715,8 @@ class SetLevelRequest(Struct, kw_only=True, tag_field="method", tag="logging/set
 
 
 class SetLevelRequestParams(Struct, kw_only=True, rename="camel"):
+    """Parameters of `logging/setLevel`."""
+
     level: LoggingLevel
     """The level of logging that the client wants to receive from the server. The server
     should send all logs at this level and higher (i.e., more severe) to the client as
@@ -1701,6 +1751,8 @@ class SubscribeRequest(
 
 
 class SubscribeRequestParams(Struct, kw_only=True, rename="camel"):
+    """Parameters of `resources/subscribe`."""
+
     uri: str
     """The URI of the resource to subscribe to. The URI can use any protocol; it is up
     to the server how to interpret it.
@@ -1838,6 +1890,8 @@ class ToolListChangedNotification(
 class ToolListChangedNotificationParams(
     Struct, kw_only=True, rename="camel", forbid_unknown_fields=True
 ):
+    """Parameters of `notifications/tools/list_changed`."""
+
     meta: dict[str, Any] | UnsetType = field(default=UNSET, name="_meta")
     """See General fields: `_meta` for notes on `_meta` usage."""
     extra: Extra | UnsetType = field(default=UNSET, name="")
@@ -1860,6 +1914,8 @@ class UnsubscribeRequest(
 
 
 class UnsubscribeRequestParams(Struct, kw_only=True, rename="camel"):
+    """Parameters of `resources/unsubscribe`."""
+
     uri: str
     """The URI of the resource to unsubscribe from."""
     meta: RequestMeta | UnsetType = field(default=UNSET, name="_meta")

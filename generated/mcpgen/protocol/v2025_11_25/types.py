@@ -397,6 +397,8 @@ class CancelTaskRequest(Struct, kw_only=True, tag_field="method", tag="tasks/can
 
 
 class CancelTaskRequestParams(Struct, kw_only=True, rename="camel"):
+    """Parameters of `tasks/cancel`."""
+
     task_id: str
     """The task identifier to cancel."""
     meta: RequestMeta | UnsetType = field(default=UNSET, name="_meta")
@@ -619,6 +621,8 @@ class CompleteResult(Struct, kw_only=True, rename="camel", forbid_unknown_fields
 
 
 class CompleteResultCompletion(Struct, kw_only=True, rename="camel"):
+    """What `CompleteResult.completion` holds."""
+
     values: list[str]
     """An array of completion values. Must not exceed 100 items."""
     has_more: bool | UnsetType = UNSET
@@ -881,6 +885,8 @@ class ElicitationCompleteNotification(
 
 
 class ElicitationCompleteNotificationParams(Struct, kw_only=True, rename="camel"):
+    """Parameters of `notifications/elicitation/complete`."""
+
     elicitation_id: str
     """The ID of the elicitation that completed."""
     meta: dict[str, Any] | UnsetType = field(default=UNSET, name="_meta")
@@ -974,6 +980,8 @@ class GetTaskPayloadRequest(
 
 
 class GetTaskPayloadRequestParams(Struct, kw_only=True, rename="camel"):
+    """Parameters of `tasks/result`."""
+
     task_id: str
     """The task identifier to retrieve results for."""
     meta: RequestMeta | UnsetType = field(default=UNSET, name="_meta")
@@ -1012,6 +1020,8 @@ class GetTaskRequest(Struct, kw_only=True, tag_field="method", tag="tasks/get"):
 
 
 class GetTaskRequestParams(Struct, kw_only=True, rename="camel"):
+    """Parameters of `tasks/get`."""
+
     task_id: str
     """The task identifier to query."""
     meta: RequestMeta | UnsetType = field(default=UNSET, name="_meta")
@@ -1567,6 +1577,11 @@ class Notification(Struct, kw_only=True):
 
 
 class NotificationParams(Struct, kw_only=True, rename="camel"):
+    """Parameters of `notifications/initialized` and
+    `notifications/prompts/list_changed` and `notifications/resources/list_changed` and
+    `notifications/roots/list_changed` and `notifications/tools/list_changed`.
+    """
+
     meta: dict[str, Any] | UnsetType = field(default=UNSET, name="_meta")
     """See General fields: `_meta` for notes on `_meta` usage."""
 

@@ -622,6 +622,8 @@ class CompleteResult(Struct, kw_only=True, rename="camel", forbid_unknown_fields
 
 
 class CompleteResultCompletion(Struct, kw_only=True, rename="camel"):
+    """What `CompleteResult.completion` holds."""
+
     values: Annotated[list[str], Meta(max_length=100)]
     """An array of completion values. Must not exceed 100 items."""
     has_more: bool | UnsetType = UNSET
@@ -1477,6 +1479,8 @@ class ListRootsRequest(Struct, kw_only=True, tag_field="method", tag="roots/list
 
 
 class ListRootsRequestParams(Struct, kw_only=True, rename="camel"):
+    """Parameters of `roots/list`."""
+
     meta: MetaObject | UnsetType = field(default=UNSET, name="_meta")
 
 
