@@ -54,6 +54,12 @@ _SHARED: dict[Type, str] = {
 }
 """Checks that `_issues.py` has ready."""
 
+_QUICK: dict[Type, str] = {
+    Array(String()): "is_strings",
+    Map(Map(AnyType())): "is_mappings",
+}
+"""Questions that save the checks of common containers, when all is well."""
+
 
 def emit(protocol: Protocol, env: jinja2.Environment) -> dict[str, str]:
     """The module with the validators of every definition."""
@@ -255,10 +261,12 @@ class _Plan:
             }
         if field.required:
             self.use("missing")
+        quick = _QUICK.get(field.type)
         return {
             "kind": "descend",
             "key": field.wire_name,
             "required": field.required,
+            "unless": f"{self.use(quick)}(value[{key}])" if quick else "",
             "check": self.call(
                 field.type, f"value[{key}]", self._child(field.wire_name), at
             ),

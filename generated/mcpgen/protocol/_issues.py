@@ -158,6 +158,26 @@ def is_unique(items: list[Any]) -> bool:
     )
 
 
+def is_strings(value: object) -> bool:
+    """Is it an array of strings?"""
+    if not isinstance(value, list):
+        return False
+    for item in value:
+        if not isinstance(item, str):
+            return False
+    return True
+
+
+def is_mappings(value: object) -> bool:
+    """Is it an object of objects?"""
+    if not isinstance(value, dict):
+        return False
+    for item in value.values():
+        if not isinstance(item, dict):
+            return False
+    return True
+
+
 def exactly_one(*answers: bool) -> bool:
     """Is exactly one of the answers yes?"""
     return sum(answers) == 1
@@ -205,25 +225,11 @@ def mapping(value: object, path: str) -> list[Issue]:
 
 
 def strings(value: object, path: str) -> list[Issue]:
-    """An array of strings: so common that it is worth a short cut."""
-    if isinstance(value, list):
-        for item in value:
-            if not isinstance(item, str):
-                break
-        else:
-            return []
-    return items(value, path, string)
+    return [] if is_strings(value) else items(value, path, string)
 
 
 def mappings(value: object, path: str) -> list[Issue]:
-    """An object of objects, likewise."""
-    if isinstance(value, dict):
-        for item in value.values():
-            if not isinstance(item, dict):
-                break
-        else:
-            return []
-    return values(value, path, mapping)
+    return [] if is_mappings(value) else values(value, path, mapping)
 
 
 def items(

@@ -21,7 +21,9 @@ from .._issues import (
     by_key,
     expected,
     is_integer,
+    is_mappings,
     is_number,
+    is_strings,
     items,
     mappings,
     missing,
@@ -78,10 +80,10 @@ def validate_CallToolRequest(value: object, path: str = "$") -> list[Issue]:
     issues: list[Issue] = []
     if value.get("method") != "tools/call":
         issues.append(wrong(value, "method", '"tools/call"', path))
-    if "params" in value:
-        issues += validate_CallToolRequestParams(value["params"], f"{path}.params")
-    else:
+    if "params" not in value:
         issues.append(missing("params", path))
+    else:
+        issues += validate_CallToolRequestParams(value["params"], f"{path}.params")
     return issues
 
 
@@ -106,12 +108,12 @@ def validate_CallToolResult(value: object, path: str = "$") -> list[Issue]:
     issues: list[Issue] = []
     if "_meta" in value and not isinstance(value["_meta"], dict):
         issues.append(wrong(value, "_meta", "an object", path))
-    if "content" in value:
+    if "content" not in value:
+        issues.append(missing("content", path))
+    else:
         issues += items(
             value["content"], f"{path}.content", _CallToolResult_content_item
         )
-    else:
-        issues.append(missing("content", path))
     if "isError" in value and not isinstance(value["isError"], bool):
         issues.append(wrong(value, "isError", "a boolean", path))
     return issues
@@ -128,12 +130,12 @@ def validate_CancelledNotification(value: object, path: str = "$") -> list[Issue
     issues: list[Issue] = []
     if value.get("method") != "notifications/cancelled":
         issues.append(wrong(value, "method", '"notifications/cancelled"', path))
-    if "params" in value:
+    if "params" not in value:
+        issues.append(missing("params", path))
+    else:
         issues += validate_CancelledNotificationParams(
             value["params"], f"{path}.params"
         )
-    else:
-        issues.append(missing("params", path))
     return issues
 
 
@@ -158,7 +160,7 @@ def validate_ClientCapabilities(value: object, path: str = "$") -> list[Issue]:
     if not isinstance(value, dict):
         return [expected("an object", value, path)]
     issues: list[Issue] = []
-    if "experimental" in value:
+    if "experimental" in value and not is_mappings(value["experimental"]):
         issues += mappings(value["experimental"], f"{path}.experimental")
     if "roots" in value:
         issues += validate_ClientCapabilitiesRoots(value["roots"], f"{path}.roots")
@@ -205,10 +207,10 @@ def validate_CompleteRequest(value: object, path: str = "$") -> list[Issue]:
     issues: list[Issue] = []
     if value.get("method") != "completion/complete":
         issues.append(wrong(value, "method", '"completion/complete"', path))
-    if "params" in value:
-        issues += validate_CompleteRequestParams(value["params"], f"{path}.params")
-    else:
+    if "params" not in value:
         issues.append(missing("params", path))
+    else:
+        issues += validate_CompleteRequestParams(value["params"], f"{path}.params")
     return issues
 
 
@@ -217,18 +219,18 @@ def validate_CompleteRequestParams(value: object, path: str = "$") -> list[Issue
     if not isinstance(value, dict):
         return [expected("an object", value, path)]
     issues: list[Issue] = []
-    if "argument" in value:
+    if "argument" not in value:
+        issues.append(missing("argument", path))
+    else:
         issues += validate_CompleteRequestParamsArgument(
             value["argument"], f"{path}.argument"
         )
+    if "ref" not in value:
+        issues.append(missing("ref", path))
     else:
-        issues.append(missing("argument", path))
-    if "ref" in value:
         issues += by_key(
             value["ref"], f"{path}.ref", "type", _CompleteRequestParams_ref_arms
         )
-    else:
-        issues.append(missing("ref", path))
     if "_meta" in value:
         issues += validate_RequestMeta(value["_meta"], f"{path}._meta")
     return issues
@@ -254,12 +256,12 @@ def validate_CompleteResult(value: object, path: str = "$") -> list[Issue]:
     issues: list[Issue] = []
     if "_meta" in value and not isinstance(value["_meta"], dict):
         issues.append(wrong(value, "_meta", "an object", path))
-    if "completion" in value:
+    if "completion" not in value:
+        issues.append(missing("completion", path))
+    else:
         issues += validate_CompleteResultCompletion(
             value["completion"], f"{path}.completion"
         )
-    else:
-        issues.append(missing("completion", path))
     return issues
 
 
@@ -272,10 +274,10 @@ def validate_CompleteResultCompletion(value: object, path: str = "$") -> list[Is
         issues.append(wrong(value, "hasMore", "a boolean", path))
     if "total" in value and not is_integer(value["total"]):
         issues.append(wrong(value, "total", "an integer", path))
-    if "values" in value:
-        issues += strings(value["values"], f"{path}.values")
-    else:
+    if "values" not in value:
         issues.append(missing("values", path))
+    elif not is_strings(value["values"]):
+        issues += strings(value["values"], f"{path}.values")
     return issues
 
 
@@ -286,10 +288,10 @@ def validate_CreateMessageRequest(value: object, path: str = "$") -> list[Issue]
     issues: list[Issue] = []
     if value.get("method") != "sampling/createMessage":
         issues.append(wrong(value, "method", '"sampling/createMessage"', path))
-    if "params" in value:
-        issues += validate_CreateMessageRequestParams(value["params"], f"{path}.params")
-    else:
+    if "params" not in value:
         issues.append(missing("params", path))
+    else:
+        issues += validate_CreateMessageRequestParams(value["params"], f"{path}.params")
     return issues
 
 
@@ -308,17 +310,17 @@ def validate_CreateMessageRequestParams(value: object, path: str = "$") -> list[
         )
     if not is_integer(value.get("maxTokens")):
         issues.append(wrong(value, "maxTokens", "an integer", path))
-    if "messages" in value:
-        issues += items(value["messages"], f"{path}.messages", validate_SamplingMessage)
-    else:
+    if "messages" not in value:
         issues.append(missing("messages", path))
+    else:
+        issues += items(value["messages"], f"{path}.messages", validate_SamplingMessage)
     if "metadata" in value and not isinstance(value["metadata"], dict):
         issues.append(wrong(value, "metadata", "an object", path))
     if "modelPreferences" in value:
         issues += validate_ModelPreferences(
             value["modelPreferences"], f"{path}.modelPreferences"
         )
-    if "stopSequences" in value:
+    if "stopSequences" in value and not is_strings(value["stopSequences"]):
         issues += strings(value["stopSequences"], f"{path}.stopSequences")
     if "systemPrompt" in value and not isinstance(value["systemPrompt"], str):
         issues.append(wrong(value, "systemPrompt", "a string", path))
@@ -336,15 +338,15 @@ def validate_CreateMessageResult(value: object, path: str = "$") -> list[Issue]:
     issues: list[Issue] = []
     if "_meta" in value and not isinstance(value["_meta"], dict):
         issues.append(wrong(value, "_meta", "an object", path))
-    if "content" in value:
+    if "content" not in value:
+        issues.append(missing("content", path))
+    else:
         issues += by_key(
             value["content"],
             f"{path}.content",
             "type",
             _CreateMessageResult_content_arms,
         )
-    else:
-        issues.append(missing("content", path))
     if not isinstance(value.get("model"), str):
         issues.append(wrong(value, "model", "a string", path))
     if value.get("role") not in ("assistant", "user"):
@@ -370,15 +372,15 @@ def validate_EmbeddedResource(value: object, path: str = "$") -> list[Issue]:
         issues += validate_EmbeddedResourceAnnotations(
             value["annotations"], f"{path}.annotations"
         )
-    if "resource" in value:
+    if "resource" not in value:
+        issues.append(missing("resource", path))
+    else:
         issues += any_of(
             value["resource"],
             f"{path}.resource",
             validate_TextResourceContents,
             validate_BlobResourceContents,
         )
-    else:
-        issues.append(missing("resource", path))
     if value.get("type") != "resource":
         issues.append(wrong(value, "type", '"resource"', path))
     return issues
@@ -401,10 +403,10 @@ def validate_GetPromptRequest(value: object, path: str = "$") -> list[Issue]:
     issues: list[Issue] = []
     if value.get("method") != "prompts/get":
         issues.append(wrong(value, "method", '"prompts/get"', path))
-    if "params" in value:
-        issues += validate_GetPromptRequestParams(value["params"], f"{path}.params")
-    else:
+    if "params" not in value:
         issues.append(missing("params", path))
+    else:
+        issues += validate_GetPromptRequestParams(value["params"], f"{path}.params")
     return issues
 
 
@@ -431,10 +433,10 @@ def validate_GetPromptResult(value: object, path: str = "$") -> list[Issue]:
         issues.append(wrong(value, "_meta", "an object", path))
     if "description" in value and not isinstance(value["description"], str):
         issues.append(wrong(value, "description", "a string", path))
-    if "messages" in value:
-        issues += items(value["messages"], f"{path}.messages", validate_PromptMessage)
-    else:
+    if "messages" not in value:
         issues.append(missing("messages", path))
+    else:
+        issues += items(value["messages"], f"{path}.messages", validate_PromptMessage)
     return issues
 
 
@@ -478,10 +480,10 @@ def validate_InitializeRequest(value: object, path: str = "$") -> list[Issue]:
     issues: list[Issue] = []
     if value.get("method") != "initialize":
         issues.append(wrong(value, "method", '"initialize"', path))
-    if "params" in value:
-        issues += validate_InitializeRequestParams(value["params"], f"{path}.params")
-    else:
+    if "params" not in value:
         issues.append(missing("params", path))
+    else:
+        issues += validate_InitializeRequestParams(value["params"], f"{path}.params")
     return issues
 
 
@@ -490,16 +492,16 @@ def validate_InitializeRequestParams(value: object, path: str = "$") -> list[Iss
     if not isinstance(value, dict):
         return [expected("an object", value, path)]
     issues: list[Issue] = []
-    if "capabilities" in value:
+    if "capabilities" not in value:
+        issues.append(missing("capabilities", path))
+    else:
         issues += validate_ClientCapabilities(
             value["capabilities"], f"{path}.capabilities"
         )
-    else:
-        issues.append(missing("capabilities", path))
-    if "clientInfo" in value:
-        issues += validate_Implementation(value["clientInfo"], f"{path}.clientInfo")
-    else:
+    if "clientInfo" not in value:
         issues.append(missing("clientInfo", path))
+    else:
+        issues += validate_Implementation(value["clientInfo"], f"{path}.clientInfo")
     if not isinstance(value.get("protocolVersion"), str):
         issues.append(wrong(value, "protocolVersion", "a string", path))
     if "_meta" in value:
@@ -514,20 +516,20 @@ def validate_InitializeResult(value: object, path: str = "$") -> list[Issue]:
     issues: list[Issue] = []
     if "_meta" in value and not isinstance(value["_meta"], dict):
         issues.append(wrong(value, "_meta", "an object", path))
-    if "capabilities" in value:
+    if "capabilities" not in value:
+        issues.append(missing("capabilities", path))
+    else:
         issues += validate_ServerCapabilities(
             value["capabilities"], f"{path}.capabilities"
         )
-    else:
-        issues.append(missing("capabilities", path))
     if "instructions" in value and not isinstance(value["instructions"], str):
         issues.append(wrong(value, "instructions", "a string", path))
     if not isinstance(value.get("protocolVersion"), str):
         issues.append(wrong(value, "protocolVersion", "a string", path))
-    if "serverInfo" in value:
-        issues += validate_Implementation(value["serverInfo"], f"{path}.serverInfo")
-    else:
+    if "serverInfo" not in value:
         issues.append(missing("serverInfo", path))
+    else:
+        issues += validate_Implementation(value["serverInfo"], f"{path}.serverInfo")
     return issues
 
 
@@ -562,10 +564,10 @@ def validate_JSONRPCError(value: object, path: str = "$") -> list[Issue]:
     if not isinstance(value, dict):
         return [expected("an object", value, path)]
     issues: list[Issue] = []
-    if "error" in value:
-        issues += validate_JSONRPCErrorError(value["error"], f"{path}.error")
-    else:
+    if "error" not in value:
         issues.append(missing("error", path))
+    else:
+        issues += validate_JSONRPCErrorError(value["error"], f"{path}.error")
     if "id" not in value or not (
         isinstance(value["id"], str) or is_integer(value["id"])
     ):
@@ -657,10 +659,10 @@ def validate_JSONRPCResponse(value: object, path: str = "$") -> list[Issue]:
         issues.append(wrong(value, "id", "a string or an integer", path))
     if value.get("jsonrpc") != "2.0":
         issues.append(wrong(value, "jsonrpc", '"2.0"', path))
-    if "result" in value:
-        issues += validate_Result(value["result"], f"{path}.result")
-    else:
+    if "result" not in value:
         issues.append(missing("result", path))
+    else:
+        issues += validate_Result(value["result"], f"{path}.result")
     return issues
 
 
@@ -697,10 +699,10 @@ def validate_ListPromptsResult(value: object, path: str = "$") -> list[Issue]:
         issues.append(wrong(value, "_meta", "an object", path))
     if "nextCursor" in value and not isinstance(value["nextCursor"], str):
         issues.append(wrong(value, "nextCursor", "a string", path))
-    if "prompts" in value:
-        issues += items(value["prompts"], f"{path}.prompts", validate_Prompt)
-    else:
+    if "prompts" not in value:
         issues.append(missing("prompts", path))
+    else:
+        issues += items(value["prompts"], f"{path}.prompts", validate_Prompt)
     return issues
 
 
@@ -736,14 +738,14 @@ def validate_ListResourceTemplatesResult(value: object, path: str = "$") -> list
         issues.append(wrong(value, "_meta", "an object", path))
     if "nextCursor" in value and not isinstance(value["nextCursor"], str):
         issues.append(wrong(value, "nextCursor", "a string", path))
-    if "resourceTemplates" in value:
+    if "resourceTemplates" not in value:
+        issues.append(missing("resourceTemplates", path))
+    else:
         issues += items(
             value["resourceTemplates"],
             f"{path}.resourceTemplates",
             validate_ResourceTemplate,
         )
-    else:
-        issues.append(missing("resourceTemplates", path))
     return issues
 
 
@@ -773,10 +775,10 @@ def validate_ListResourcesResult(value: object, path: str = "$") -> list[Issue]:
         issues.append(wrong(value, "_meta", "an object", path))
     if "nextCursor" in value and not isinstance(value["nextCursor"], str):
         issues.append(wrong(value, "nextCursor", "a string", path))
-    if "resources" in value:
-        issues += items(value["resources"], f"{path}.resources", validate_Resource)
-    else:
+    if "resources" not in value:
         issues.append(missing("resources", path))
+    else:
+        issues += items(value["resources"], f"{path}.resources", validate_Resource)
     return issues
 
 
@@ -804,10 +806,10 @@ def validate_ListRootsResult(value: object, path: str = "$") -> list[Issue]:
     issues: list[Issue] = []
     if "_meta" in value and not isinstance(value["_meta"], dict):
         issues.append(wrong(value, "_meta", "an object", path))
-    if "roots" in value:
-        issues += items(value["roots"], f"{path}.roots", validate_Root)
-    else:
+    if "roots" not in value:
         issues.append(missing("roots", path))
+    else:
+        issues += items(value["roots"], f"{path}.roots", validate_Root)
     return issues
 
 
@@ -837,10 +839,10 @@ def validate_ListToolsResult(value: object, path: str = "$") -> list[Issue]:
         issues.append(wrong(value, "_meta", "an object", path))
     if "nextCursor" in value and not isinstance(value["nextCursor"], str):
         issues.append(wrong(value, "nextCursor", "a string", path))
-    if "tools" in value:
-        issues += items(value["tools"], f"{path}.tools", validate_Tool)
-    else:
+    if "tools" not in value:
         issues.append(missing("tools", path))
+    else:
+        issues += items(value["tools"], f"{path}.tools", validate_Tool)
     return issues
 
 
@@ -873,12 +875,12 @@ def validate_LoggingMessageNotification(value: object, path: str = "$") -> list[
     issues: list[Issue] = []
     if value.get("method") != "notifications/message":
         issues.append(wrong(value, "method", '"notifications/message"', path))
-    if "params" in value:
+    if "params" not in value:
+        issues.append(missing("params", path))
+    else:
         issues += validate_LoggingMessageNotificationParams(
             value["params"], f"{path}.params"
         )
-    else:
-        issues.append(missing("params", path))
     return issues
 
 
@@ -891,10 +893,10 @@ def validate_LoggingMessageNotificationParams(
     issues: list[Issue] = []
     if "data" not in value:
         issues.append(missing("data", path))
-    if "level" in value:
-        issues += validate_LoggingLevel(value["level"], f"{path}.level")
-    else:
+    if "level" not in value:
         issues.append(missing("level", path))
+    else:
+        issues += validate_LoggingLevel(value["level"], f"{path}.level")
     if "logger" in value and not isinstance(value["logger"], str):
         issues.append(wrong(value, "logger", "a string", path))
     if "_meta" in value and not isinstance(value["_meta"], dict):
@@ -995,10 +997,10 @@ def validate_ProgressNotification(value: object, path: str = "$") -> list[Issue]
     issues: list[Issue] = []
     if value.get("method") != "notifications/progress":
         issues.append(wrong(value, "method", '"notifications/progress"', path))
-    if "params" in value:
-        issues += validate_ProgressNotificationParams(value["params"], f"{path}.params")
-    else:
+    if "params" not in value:
         issues.append(missing("params", path))
+    else:
+        issues += validate_ProgressNotificationParams(value["params"], f"{path}.params")
     return issues
 
 
@@ -1087,15 +1089,15 @@ def validate_PromptMessage(value: object, path: str = "$") -> list[Issue]:
     if not isinstance(value, dict):
         return [expected("an object", value, path)]
     issues: list[Issue] = []
-    if "content" in value:
+    if "content" not in value:
+        issues.append(missing("content", path))
+    else:
         issues += by_key(
             value["content"],
             f"{path}.content",
             "type",
             _CallToolResult_content_item_arms,
         )
-    else:
-        issues.append(missing("content", path))
     if value.get("role") not in ("assistant", "user"):
         issues.append(wrong(value, "role", '"assistant" or "user"', path))
     return issues
@@ -1120,10 +1122,10 @@ def validate_ReadResourceRequest(value: object, path: str = "$") -> list[Issue]:
     issues: list[Issue] = []
     if value.get("method") != "resources/read":
         issues.append(wrong(value, "method", '"resources/read"', path))
-    if "params" in value:
-        issues += validate_ReadResourceRequestParams(value["params"], f"{path}.params")
-    else:
+    if "params" not in value:
         issues.append(missing("params", path))
+    else:
+        issues += validate_ReadResourceRequestParams(value["params"], f"{path}.params")
     return issues
 
 
@@ -1146,12 +1148,12 @@ def validate_ReadResourceResult(value: object, path: str = "$") -> list[Issue]:
     issues: list[Issue] = []
     if "_meta" in value and not isinstance(value["_meta"], dict):
         issues.append(wrong(value, "_meta", "an object", path))
-    if "contents" in value:
+    if "contents" not in value:
+        issues.append(missing("contents", path))
+    else:
         issues += items(
             value["contents"], f"{path}.contents", _ReadResourceResult_contents_item
         )
-    else:
-        issues.append(missing("contents", path))
     return issues
 
 
@@ -1301,12 +1303,12 @@ def validate_ResourceUpdatedNotification(value: object, path: str = "$") -> list
     issues: list[Issue] = []
     if value.get("method") != "notifications/resources/updated":
         issues.append(wrong(value, "method", '"notifications/resources/updated"', path))
-    if "params" in value:
+    if "params" not in value:
+        issues.append(missing("params", path))
+    else:
         issues += validate_ResourceUpdatedNotificationParams(
             value["params"], f"{path}.params"
         )
-    else:
-        issues.append(missing("params", path))
     return issues
 
 
@@ -1378,15 +1380,15 @@ def validate_SamplingMessage(value: object, path: str = "$") -> list[Issue]:
     if not isinstance(value, dict):
         return [expected("an object", value, path)]
     issues: list[Issue] = []
-    if "content" in value:
+    if "content" not in value:
+        issues.append(missing("content", path))
+    else:
         issues += by_key(
             value["content"],
             f"{path}.content",
             "type",
             _CreateMessageResult_content_arms,
         )
-    else:
-        issues.append(missing("content", path))
     if value.get("role") not in ("assistant", "user"):
         issues.append(wrong(value, "role", '"assistant" or "user"', path))
     return issues
@@ -1397,7 +1399,7 @@ def validate_ServerCapabilities(value: object, path: str = "$") -> list[Issue]:
     if not isinstance(value, dict):
         return [expected("an object", value, path)]
     issues: list[Issue] = []
-    if "experimental" in value:
+    if "experimental" in value and not is_mappings(value["experimental"]):
         issues += mappings(value["experimental"], f"{path}.experimental")
     if "logging" in value and not isinstance(value["logging"], dict):
         issues.append(wrong(value, "logging", "an object", path))
@@ -1470,10 +1472,10 @@ def validate_SetLevelRequest(value: object, path: str = "$") -> list[Issue]:
     issues: list[Issue] = []
     if value.get("method") != "logging/setLevel":
         issues.append(wrong(value, "method", '"logging/setLevel"', path))
-    if "params" in value:
-        issues += validate_SetLevelRequestParams(value["params"], f"{path}.params")
-    else:
+    if "params" not in value:
         issues.append(missing("params", path))
+    else:
+        issues += validate_SetLevelRequestParams(value["params"], f"{path}.params")
     return issues
 
 
@@ -1482,10 +1484,10 @@ def validate_SetLevelRequestParams(value: object, path: str = "$") -> list[Issue
     if not isinstance(value, dict):
         return [expected("an object", value, path)]
     issues: list[Issue] = []
-    if "level" in value:
-        issues += validate_LoggingLevel(value["level"], f"{path}.level")
-    else:
+    if "level" not in value:
         issues.append(missing("level", path))
+    else:
+        issues += validate_LoggingLevel(value["level"], f"{path}.level")
     if "_meta" in value:
         issues += validate_RequestMeta(value["_meta"], f"{path}._meta")
     return issues
@@ -1498,10 +1500,10 @@ def validate_SubscribeRequest(value: object, path: str = "$") -> list[Issue]:
     issues: list[Issue] = []
     if value.get("method") != "resources/subscribe":
         issues.append(wrong(value, "method", '"resources/subscribe"', path))
-    if "params" in value:
-        issues += validate_SubscribeRequestParams(value["params"], f"{path}.params")
-    else:
+    if "params" not in value:
         issues.append(missing("params", path))
+    else:
+        issues += validate_SubscribeRequestParams(value["params"], f"{path}.params")
     return issues
 
 
@@ -1551,10 +1553,10 @@ def validate_Tool(value: object, path: str = "$") -> list[Issue]:
     issues: list[Issue] = []
     if "description" in value and not isinstance(value["description"], str):
         issues.append(wrong(value, "description", "a string", path))
-    if "inputSchema" in value:
-        issues += validate_ToolInputSchema(value["inputSchema"], f"{path}.inputSchema")
-    else:
+    if "inputSchema" not in value:
         issues.append(missing("inputSchema", path))
+    else:
+        issues += validate_ToolInputSchema(value["inputSchema"], f"{path}.inputSchema")
     if not isinstance(value.get("name"), str):
         issues.append(wrong(value, "name", "a string", path))
     return issues
@@ -1565,9 +1567,9 @@ def validate_ToolInputSchema(value: object, path: str = "$") -> list[Issue]:
     if not isinstance(value, dict):
         return [expected("an object", value, path)]
     issues: list[Issue] = []
-    if "properties" in value:
+    if "properties" in value and not is_mappings(value["properties"]):
         issues += mappings(value["properties"], f"{path}.properties")
-    if "required" in value:
+    if "required" in value and not is_strings(value["required"]):
         issues += strings(value["required"], f"{path}.required")
     if value.get("type") != "object":
         issues.append(wrong(value, "type", '"object"', path))
@@ -1604,10 +1606,10 @@ def validate_UnsubscribeRequest(value: object, path: str = "$") -> list[Issue]:
     issues: list[Issue] = []
     if value.get("method") != "resources/unsubscribe":
         issues.append(wrong(value, "method", '"resources/unsubscribe"', path))
-    if "params" in value:
-        issues += validate_UnsubscribeRequestParams(value["params"], f"{path}.params")
-    else:
+    if "params" not in value:
         issues.append(missing("params", path))
+    else:
+        issues += validate_UnsubscribeRequestParams(value["params"], f"{path}.params")
     return issues
 
 

@@ -22,7 +22,9 @@ from .._issues import (
     equal,
     expected,
     is_integer,
+    is_mappings,
     is_number,
+    is_strings,
     items,
     mappings,
     missing,
@@ -121,10 +123,10 @@ def validate_CallToolRequest(value: object, path: str = "$") -> list[Issue]:
         issues.append(wrong(value, "jsonrpc", '"2.0"', path))
     if value.get("method") != "tools/call":
         issues.append(wrong(value, "method", '"tools/call"', path))
-    if "params" in value:
-        issues += validate_CallToolRequestParams(value["params"], f"{path}.params")
-    else:
+    if "params" not in value:
         issues.append(missing("params", path))
+    else:
+        issues += validate_CallToolRequestParams(value["params"], f"{path}.params")
     return issues
 
 
@@ -152,10 +154,10 @@ def validate_CallToolResult(value: object, path: str = "$") -> list[Issue]:
     for key in ("_meta", "structuredContent"):
         if key in value and not isinstance(value[key], dict):
             issues.append(wrong(value, key, "an object", path))
-    if "content" in value:
-        issues += items(value["content"], f"{path}.content", validate_ContentBlock)
-    else:
+    if "content" not in value:
         issues.append(missing("content", path))
+    else:
+        issues += items(value["content"], f"{path}.content", validate_ContentBlock)
     if "isError" in value and not isinstance(value["isError"], bool):
         issues.append(wrong(value, "isError", "a boolean", path))
     return issues
@@ -174,10 +176,10 @@ def validate_CancelTaskRequest(value: object, path: str = "$") -> list[Issue]:
         issues.append(wrong(value, "jsonrpc", '"2.0"', path))
     if value.get("method") != "tasks/cancel":
         issues.append(wrong(value, "method", '"tasks/cancel"', path))
-    if "params" in value:
-        issues += validate_CancelTaskRequestParams(value["params"], f"{path}.params")
-    else:
+    if "params" not in value:
         issues.append(missing("params", path))
+    else:
+        issues += validate_CancelTaskRequestParams(value["params"], f"{path}.params")
     return issues
 
 
@@ -205,10 +207,10 @@ def validate_CancelTaskResult(value: object, path: str = "$") -> list[Issue]:
             issues.append(wrong(value, key, "a string", path))
     if "pollInterval" in value and not is_integer(value["pollInterval"]):
         issues.append(wrong(value, "pollInterval", "an integer", path))
-    if "status" in value:
-        issues += validate_TaskStatus(value["status"], f"{path}.status")
-    else:
+    if "status" not in value:
         issues.append(missing("status", path))
+    else:
+        issues += validate_TaskStatus(value["status"], f"{path}.status")
     if "statusMessage" in value and not isinstance(value["statusMessage"], str):
         issues.append(wrong(value, "statusMessage", "a string", path))
     if "ttl" not in value or not (is_integer(value["ttl"]) or value["ttl"] is None):
@@ -225,12 +227,12 @@ def validate_CancelledNotification(value: object, path: str = "$") -> list[Issue
         issues.append(wrong(value, "jsonrpc", '"2.0"', path))
     if value.get("method") != "notifications/cancelled":
         issues.append(wrong(value, "method", '"notifications/cancelled"', path))
-    if "params" in value:
+    if "params" not in value:
+        issues.append(missing("params", path))
+    else:
         issues += validate_CancelledNotificationParams(
             value["params"], f"{path}.params"
         )
-    else:
-        issues.append(missing("params", path))
     return issues
 
 
@@ -259,7 +261,7 @@ def validate_ClientCapabilities(value: object, path: str = "$") -> list[Issue]:
         issues += validate_ClientCapabilitiesElicitation(
             value["elicitation"], f"{path}.elicitation"
         )
-    if "experimental" in value:
+    if "experimental" in value and not is_mappings(value["experimental"]):
         issues += mappings(value["experimental"], f"{path}.experimental")
     if "roots" in value:
         issues += validate_ClientCapabilitiesRoots(value["roots"], f"{path}.roots")
@@ -402,10 +404,10 @@ def validate_CompleteRequest(value: object, path: str = "$") -> list[Issue]:
         issues.append(wrong(value, "jsonrpc", '"2.0"', path))
     if value.get("method") != "completion/complete":
         issues.append(wrong(value, "method", '"completion/complete"', path))
-    if "params" in value:
-        issues += validate_CompleteRequestParams(value["params"], f"{path}.params")
-    else:
+    if "params" not in value:
         issues.append(missing("params", path))
+    else:
+        issues += validate_CompleteRequestParams(value["params"], f"{path}.params")
     return issues
 
 
@@ -416,22 +418,22 @@ def validate_CompleteRequestParams(value: object, path: str = "$") -> list[Issue
     issues: list[Issue] = []
     if "_meta" in value:
         issues += validate_RequestMeta(value["_meta"], f"{path}._meta")
-    if "argument" in value:
+    if "argument" not in value:
+        issues.append(missing("argument", path))
+    else:
         issues += validate_CompleteRequestParamsArgument(
             value["argument"], f"{path}.argument"
         )
-    else:
-        issues.append(missing("argument", path))
     if "context" in value:
         issues += validate_CompleteRequestParamsContext(
             value["context"], f"{path}.context"
         )
-    if "ref" in value:
+    if "ref" not in value:
+        issues.append(missing("ref", path))
+    else:
         issues += by_key(
             value["ref"], f"{path}.ref", "type", _CompleteRequestParams_ref_arms
         )
-    else:
-        issues.append(missing("ref", path))
     return issues
 
 
@@ -467,12 +469,12 @@ def validate_CompleteResult(value: object, path: str = "$") -> list[Issue]:
     issues: list[Issue] = []
     if "_meta" in value and not isinstance(value["_meta"], dict):
         issues.append(wrong(value, "_meta", "an object", path))
-    if "completion" in value:
+    if "completion" not in value:
+        issues.append(missing("completion", path))
+    else:
         issues += validate_CompleteResultCompletion(
             value["completion"], f"{path}.completion"
         )
-    else:
-        issues.append(missing("completion", path))
     return issues
 
 
@@ -485,10 +487,10 @@ def validate_CompleteResultCompletion(value: object, path: str = "$") -> list[Is
         issues.append(wrong(value, "hasMore", "a boolean", path))
     if "total" in value and not is_integer(value["total"]):
         issues.append(wrong(value, "total", "an integer", path))
-    if "values" in value:
-        issues += strings(value["values"], f"{path}.values")
-    else:
+    if "values" not in value:
         issues.append(missing("values", path))
+    elif not is_strings(value["values"]):
+        issues += strings(value["values"], f"{path}.values")
     return issues
 
 
@@ -510,10 +512,10 @@ def validate_CreateMessageRequest(value: object, path: str = "$") -> list[Issue]
         issues.append(wrong(value, "jsonrpc", '"2.0"', path))
     if value.get("method") != "sampling/createMessage":
         issues.append(wrong(value, "method", '"sampling/createMessage"', path))
-    if "params" in value:
-        issues += validate_CreateMessageRequestParams(value["params"], f"{path}.params")
-    else:
+    if "params" not in value:
         issues.append(missing("params", path))
+    else:
+        issues += validate_CreateMessageRequestParams(value["params"], f"{path}.params")
     return issues
 
 
@@ -534,17 +536,17 @@ def validate_CreateMessageRequestParams(value: object, path: str = "$") -> list[
         )
     if not is_integer(value.get("maxTokens")):
         issues.append(wrong(value, "maxTokens", "an integer", path))
-    if "messages" in value:
-        issues += items(value["messages"], f"{path}.messages", validate_SamplingMessage)
-    else:
+    if "messages" not in value:
         issues.append(missing("messages", path))
+    else:
+        issues += items(value["messages"], f"{path}.messages", validate_SamplingMessage)
     if "metadata" in value and not isinstance(value["metadata"], dict):
         issues.append(wrong(value, "metadata", "an object", path))
     if "modelPreferences" in value:
         issues += validate_ModelPreferences(
             value["modelPreferences"], f"{path}.modelPreferences"
         )
-    if "stopSequences" in value:
+    if "stopSequences" in value and not is_strings(value["stopSequences"]):
         issues += strings(value["stopSequences"], f"{path}.stopSequences")
     if "systemPrompt" in value and not isinstance(value["systemPrompt"], str):
         issues.append(wrong(value, "systemPrompt", "a string", path))
@@ -566,15 +568,15 @@ def validate_CreateMessageResult(value: object, path: str = "$") -> list[Issue]:
     issues: list[Issue] = []
     if "_meta" in value and not isinstance(value["_meta"], dict):
         issues.append(wrong(value, "_meta", "an object", path))
-    if "content" in value:
+    if "content" not in value:
+        issues.append(missing("content", path))
+    else:
         issues += any_of(
             value["content"],
             f"{path}.content",
             _CreateMessageResult_content_object,
             _CreateMessageResult_content_array,
         )
-    else:
-        issues.append(missing("content", path))
     if not isinstance(value.get("model"), str):
         issues.append(wrong(value, "model", "a string", path))
     if value.get("role") not in ("assistant", "user"):
@@ -599,10 +601,10 @@ def validate_CreateTaskResult(value: object, path: str = "$") -> list[Issue]:
     issues: list[Issue] = []
     if "_meta" in value and not isinstance(value["_meta"], dict):
         issues.append(wrong(value, "_meta", "an object", path))
-    if "task" in value:
-        issues += validate_Task(value["task"], f"{path}.task")
-    else:
+    if "task" not in value:
         issues.append(missing("task", path))
+    else:
+        issues += validate_Task(value["task"], f"{path}.task")
     return issues
 
 
@@ -626,10 +628,10 @@ def validate_ElicitRequest(value: object, path: str = "$") -> list[Issue]:
         issues.append(wrong(value, "jsonrpc", '"2.0"', path))
     if value.get("method") != "elicitation/create":
         issues.append(wrong(value, "method", '"elicitation/create"', path))
-    if "params" in value:
-        issues += validate_ElicitRequestParams(value["params"], f"{path}.params")
-    else:
+    if "params" not in value:
         issues.append(missing("params", path))
+    else:
+        issues += validate_ElicitRequestParams(value["params"], f"{path}.params")
     return issues
 
 
@@ -644,12 +646,12 @@ def validate_ElicitRequestFormParams(value: object, path: str = "$") -> list[Iss
         issues.append(wrong(value, "message", "a string", path))
     if "mode" in value and value["mode"] != "form":
         issues.append(wrong(value, "mode", '"form"', path))
-    if "requestedSchema" in value:
+    if "requestedSchema" not in value:
+        issues.append(missing("requestedSchema", path))
+    else:
         issues += validate_ElicitRequestFormParamsRequestedSchema(
             value["requestedSchema"], f"{path}.requestedSchema"
         )
-    else:
-        issues.append(missing("requestedSchema", path))
     if "task" in value:
         issues += validate_TaskMetadata(value["task"], f"{path}.task")
     return issues
@@ -664,15 +666,15 @@ def validate_ElicitRequestFormParamsRequestedSchema(
     issues: list[Issue] = []
     if "$schema" in value and not isinstance(value["$schema"], str):
         issues.append(wrong(value, "$schema", "a string", path))
-    if "properties" in value:
+    if "properties" not in value:
+        issues.append(missing("properties", path))
+    else:
         issues += values(
             value["properties"],
             f"{path}.properties",
             validate_PrimitiveSchemaDefinition,
         )
-    else:
-        issues.append(missing("properties", path))
-    if "required" in value:
+    if "required" in value and not is_strings(value["required"]):
         issues += strings(value["required"], f"{path}.required")
     if value.get("type") != "object":
         issues.append(wrong(value, "type", '"object"', path))
@@ -742,12 +744,12 @@ def validate_ElicitationCompleteNotification(
         issues.append(
             wrong(value, "method", '"notifications/elicitation/complete"', path)
         )
-    if "params" in value:
+    if "params" not in value:
+        issues.append(missing("params", path))
+    else:
         issues += validate_ElicitationCompleteNotificationParams(
             value["params"], f"{path}.params"
         )
-    else:
-        issues.append(missing("params", path))
     return issues
 
 
@@ -774,15 +776,15 @@ def validate_EmbeddedResource(value: object, path: str = "$") -> list[Issue]:
         issues.append(wrong(value, "_meta", "an object", path))
     if "annotations" in value:
         issues += validate_Annotations(value["annotations"], f"{path}.annotations")
-    if "resource" in value:
+    if "resource" not in value:
+        issues.append(missing("resource", path))
+    else:
         issues += any_of(
             value["resource"],
             f"{path}.resource",
             validate_TextResourceContents,
             validate_BlobResourceContents,
         )
-    else:
-        issues.append(missing("resource", path))
     if value.get("type") != "resource":
         issues.append(wrong(value, "type", '"resource"', path))
     return issues
@@ -831,10 +833,10 @@ def validate_GetPromptRequest(value: object, path: str = "$") -> list[Issue]:
         issues.append(wrong(value, "jsonrpc", '"2.0"', path))
     if value.get("method") != "prompts/get":
         issues.append(wrong(value, "method", '"prompts/get"', path))
-    if "params" in value:
-        issues += validate_GetPromptRequestParams(value["params"], f"{path}.params")
-    else:
+    if "params" not in value:
         issues.append(missing("params", path))
+    else:
+        issues += validate_GetPromptRequestParams(value["params"], f"{path}.params")
     return issues
 
 
@@ -861,10 +863,10 @@ def validate_GetPromptResult(value: object, path: str = "$") -> list[Issue]:
         issues.append(wrong(value, "_meta", "an object", path))
     if "description" in value and not isinstance(value["description"], str):
         issues.append(wrong(value, "description", "a string", path))
-    if "messages" in value:
-        issues += items(value["messages"], f"{path}.messages", validate_PromptMessage)
-    else:
+    if "messages" not in value:
         issues.append(missing("messages", path))
+    else:
+        issues += items(value["messages"], f"{path}.messages", validate_PromptMessage)
     return issues
 
 
@@ -881,12 +883,12 @@ def validate_GetTaskPayloadRequest(value: object, path: str = "$") -> list[Issue
         issues.append(wrong(value, "jsonrpc", '"2.0"', path))
     if value.get("method") != "tasks/result":
         issues.append(wrong(value, "method", '"tasks/result"', path))
-    if "params" in value:
+    if "params" not in value:
+        issues.append(missing("params", path))
+    else:
         issues += validate_GetTaskPayloadRequestParams(
             value["params"], f"{path}.params"
         )
-    else:
-        issues.append(missing("params", path))
     return issues
 
 
@@ -918,10 +920,10 @@ def validate_GetTaskRequest(value: object, path: str = "$") -> list[Issue]:
         issues.append(wrong(value, "jsonrpc", '"2.0"', path))
     if value.get("method") != "tasks/get":
         issues.append(wrong(value, "method", '"tasks/get"', path))
-    if "params" in value:
-        issues += validate_GetTaskRequestParams(value["params"], f"{path}.params")
-    else:
+    if "params" not in value:
         issues.append(missing("params", path))
+    else:
+        issues += validate_GetTaskRequestParams(value["params"], f"{path}.params")
     return issues
 
 
@@ -942,7 +944,7 @@ def validate_Icon(value: object, path: str = "$") -> list[Issue]:
     issues: list[Issue] = []
     if "mimeType" in value and not isinstance(value["mimeType"], str):
         issues.append(wrong(value, "mimeType", "a string", path))
-    if "sizes" in value:
+    if "sizes" in value and not is_strings(value["sizes"]):
         issues += strings(value["sizes"], f"{path}.sizes")
     if not isinstance(value.get("src"), str):
         issues.append(wrong(value, "src", "a string", path))
@@ -1007,10 +1009,10 @@ def validate_InitializeRequest(value: object, path: str = "$") -> list[Issue]:
         issues.append(wrong(value, "jsonrpc", '"2.0"', path))
     if value.get("method") != "initialize":
         issues.append(wrong(value, "method", '"initialize"', path))
-    if "params" in value:
-        issues += validate_InitializeRequestParams(value["params"], f"{path}.params")
-    else:
+    if "params" not in value:
         issues.append(missing("params", path))
+    else:
+        issues += validate_InitializeRequestParams(value["params"], f"{path}.params")
     return issues
 
 
@@ -1021,16 +1023,16 @@ def validate_InitializeRequestParams(value: object, path: str = "$") -> list[Iss
     issues: list[Issue] = []
     if "_meta" in value:
         issues += validate_RequestMeta(value["_meta"], f"{path}._meta")
-    if "capabilities" in value:
+    if "capabilities" not in value:
+        issues.append(missing("capabilities", path))
+    else:
         issues += validate_ClientCapabilities(
             value["capabilities"], f"{path}.capabilities"
         )
-    else:
-        issues.append(missing("capabilities", path))
-    if "clientInfo" in value:
-        issues += validate_Implementation(value["clientInfo"], f"{path}.clientInfo")
-    else:
+    if "clientInfo" not in value:
         issues.append(missing("clientInfo", path))
+    else:
+        issues += validate_Implementation(value["clientInfo"], f"{path}.clientInfo")
     if not isinstance(value.get("protocolVersion"), str):
         issues.append(wrong(value, "protocolVersion", "a string", path))
     return issues
@@ -1043,20 +1045,20 @@ def validate_InitializeResult(value: object, path: str = "$") -> list[Issue]:
     issues: list[Issue] = []
     if "_meta" in value and not isinstance(value["_meta"], dict):
         issues.append(wrong(value, "_meta", "an object", path))
-    if "capabilities" in value:
+    if "capabilities" not in value:
+        issues.append(missing("capabilities", path))
+    else:
         issues += validate_ServerCapabilities(
             value["capabilities"], f"{path}.capabilities"
         )
-    else:
-        issues.append(missing("capabilities", path))
     if "instructions" in value and not isinstance(value["instructions"], str):
         issues.append(wrong(value, "instructions", "a string", path))
     if not isinstance(value.get("protocolVersion"), str):
         issues.append(wrong(value, "protocolVersion", "a string", path))
-    if "serverInfo" in value:
-        issues += validate_Implementation(value["serverInfo"], f"{path}.serverInfo")
-    else:
+    if "serverInfo" not in value:
         issues.append(missing("serverInfo", path))
+    else:
+        issues += validate_Implementation(value["serverInfo"], f"{path}.serverInfo")
     return issues
 
 
@@ -1079,10 +1081,10 @@ def validate_JSONRPCErrorResponse(value: object, path: str = "$") -> list[Issue]
     if not isinstance(value, dict):
         return [expected("an object", value, path)]
     issues: list[Issue] = []
-    if "error" in value:
-        issues += validate_Error(value["error"], f"{path}.error")
-    else:
+    if "error" not in value:
         issues.append(missing("error", path))
+    else:
+        issues += validate_Error(value["error"], f"{path}.error")
     if "id" in value and not (isinstance(value["id"], str) or is_integer(value["id"])):
         issues.append(wrong(value, "id", "a string or an integer", path))
     if value.get("jsonrpc") != "2.0":
@@ -1152,10 +1154,10 @@ def validate_JSONRPCResultResponse(value: object, path: str = "$") -> list[Issue
         issues.append(wrong(value, "id", "a string or an integer", path))
     if value.get("jsonrpc") != "2.0":
         issues.append(wrong(value, "jsonrpc", '"2.0"', path))
-    if "result" in value:
-        issues += validate_Result(value["result"], f"{path}.result")
-    else:
+    if "result" not in value:
         issues.append(missing("result", path))
+    else:
+        issues += validate_Result(value["result"], f"{path}.result")
     return issues
 
 
@@ -1167,11 +1169,11 @@ def validate_LegacyTitledEnumSchema(value: object, path: str = "$") -> list[Issu
     for key in ("default", "description", "title"):
         if key in value and not isinstance(value[key], str):
             issues.append(wrong(value, key, "a string", path))
-    if "enum" in value:
-        issues += strings(value["enum"], f"{path}.enum")
-    else:
+    if "enum" not in value:
         issues.append(missing("enum", path))
-    if "enumNames" in value:
+    elif not is_strings(value["enum"]):
+        issues += strings(value["enum"], f"{path}.enum")
+    if "enumNames" in value and not is_strings(value["enumNames"]):
         issues += strings(value["enumNames"], f"{path}.enumNames")
     if value.get("type") != "string":
         issues.append(wrong(value, "type", '"string"', path))
@@ -1205,10 +1207,10 @@ def validate_ListPromptsResult(value: object, path: str = "$") -> list[Issue]:
         issues.append(wrong(value, "_meta", "an object", path))
     if "nextCursor" in value and not isinstance(value["nextCursor"], str):
         issues.append(wrong(value, "nextCursor", "a string", path))
-    if "prompts" in value:
-        issues += items(value["prompts"], f"{path}.prompts", validate_Prompt)
-    else:
+    if "prompts" not in value:
         issues.append(missing("prompts", path))
+    else:
+        issues += items(value["prompts"], f"{path}.prompts", validate_Prompt)
     return issues
 
 
@@ -1241,14 +1243,14 @@ def validate_ListResourceTemplatesResult(value: object, path: str = "$") -> list
         issues.append(wrong(value, "_meta", "an object", path))
     if "nextCursor" in value and not isinstance(value["nextCursor"], str):
         issues.append(wrong(value, "nextCursor", "a string", path))
-    if "resourceTemplates" in value:
+    if "resourceTemplates" not in value:
+        issues.append(missing("resourceTemplates", path))
+    else:
         issues += items(
             value["resourceTemplates"],
             f"{path}.resourceTemplates",
             validate_ResourceTemplate,
         )
-    else:
-        issues.append(missing("resourceTemplates", path))
     return issues
 
 
@@ -1279,10 +1281,10 @@ def validate_ListResourcesResult(value: object, path: str = "$") -> list[Issue]:
         issues.append(wrong(value, "_meta", "an object", path))
     if "nextCursor" in value and not isinstance(value["nextCursor"], str):
         issues.append(wrong(value, "nextCursor", "a string", path))
-    if "resources" in value:
-        issues += items(value["resources"], f"{path}.resources", validate_Resource)
-    else:
+    if "resources" not in value:
         issues.append(missing("resources", path))
+    else:
+        issues += items(value["resources"], f"{path}.resources", validate_Resource)
     return issues
 
 
@@ -1311,10 +1313,10 @@ def validate_ListRootsResult(value: object, path: str = "$") -> list[Issue]:
     issues: list[Issue] = []
     if "_meta" in value and not isinstance(value["_meta"], dict):
         issues.append(wrong(value, "_meta", "an object", path))
-    if "roots" in value:
-        issues += items(value["roots"], f"{path}.roots", validate_Root)
-    else:
+    if "roots" not in value:
         issues.append(missing("roots", path))
+    else:
+        issues += items(value["roots"], f"{path}.roots", validate_Root)
     return issues
 
 
@@ -1345,10 +1347,10 @@ def validate_ListTasksResult(value: object, path: str = "$") -> list[Issue]:
         issues.append(wrong(value, "_meta", "an object", path))
     if "nextCursor" in value and not isinstance(value["nextCursor"], str):
         issues.append(wrong(value, "nextCursor", "a string", path))
-    if "tasks" in value:
-        issues += items(value["tasks"], f"{path}.tasks", validate_Task)
-    else:
+    if "tasks" not in value:
         issues.append(missing("tasks", path))
+    else:
+        issues += items(value["tasks"], f"{path}.tasks", validate_Task)
     return issues
 
 
@@ -1379,10 +1381,10 @@ def validate_ListToolsResult(value: object, path: str = "$") -> list[Issue]:
         issues.append(wrong(value, "_meta", "an object", path))
     if "nextCursor" in value and not isinstance(value["nextCursor"], str):
         issues.append(wrong(value, "nextCursor", "a string", path))
-    if "tools" in value:
-        issues += items(value["tools"], f"{path}.tools", validate_Tool)
-    else:
+    if "tools" not in value:
         issues.append(missing("tools", path))
+    else:
+        issues += items(value["tools"], f"{path}.tools", validate_Tool)
     return issues
 
 
@@ -1417,12 +1419,12 @@ def validate_LoggingMessageNotification(value: object, path: str = "$") -> list[
         issues.append(wrong(value, "jsonrpc", '"2.0"', path))
     if value.get("method") != "notifications/message":
         issues.append(wrong(value, "method", '"notifications/message"', path))
-    if "params" in value:
+    if "params" not in value:
+        issues.append(missing("params", path))
+    else:
         issues += validate_LoggingMessageNotificationParams(
             value["params"], f"{path}.params"
         )
-    else:
-        issues.append(missing("params", path))
     return issues
 
 
@@ -1437,10 +1439,10 @@ def validate_LoggingMessageNotificationParams(
         issues.append(wrong(value, "_meta", "an object", path))
     if "data" not in value:
         issues.append(missing("data", path))
-    if "level" in value:
-        issues += validate_LoggingLevel(value["level"], f"{path}.level")
-    else:
+    if "level" not in value:
         issues.append(missing("level", path))
+    else:
+        issues += validate_LoggingLevel(value["level"], f"{path}.level")
     if "logger" in value and not isinstance(value["logger"], str):
         issues.append(wrong(value, "logger", "a string", path))
     return issues
@@ -1602,10 +1604,10 @@ def validate_ProgressNotification(value: object, path: str = "$") -> list[Issue]
         issues.append(wrong(value, "jsonrpc", '"2.0"', path))
     if value.get("method") != "notifications/progress":
         issues.append(wrong(value, "method", '"notifications/progress"', path))
-    if "params" in value:
-        issues += validate_ProgressNotificationParams(value["params"], f"{path}.params")
-    else:
+    if "params" not in value:
         issues.append(missing("params", path))
+    else:
+        issues += validate_ProgressNotificationParams(value["params"], f"{path}.params")
     return issues
 
 
@@ -1695,10 +1697,10 @@ def validate_PromptMessage(value: object, path: str = "$") -> list[Issue]:
     if not isinstance(value, dict):
         return [expected("an object", value, path)]
     issues: list[Issue] = []
-    if "content" in value:
-        issues += validate_ContentBlock(value["content"], f"{path}.content")
-    else:
+    if "content" not in value:
         issues.append(missing("content", path))
+    else:
+        issues += validate_ContentBlock(value["content"], f"{path}.content")
     if value.get("role") not in ("assistant", "user"):
         issues.append(wrong(value, "role", '"assistant" or "user"', path))
     return issues
@@ -1731,10 +1733,10 @@ def validate_ReadResourceRequest(value: object, path: str = "$") -> list[Issue]:
         issues.append(wrong(value, "jsonrpc", '"2.0"', path))
     if value.get("method") != "resources/read":
         issues.append(wrong(value, "method", '"resources/read"', path))
-    if "params" in value:
-        issues += validate_ReadResourceRequestParams(value["params"], f"{path}.params")
-    else:
+    if "params" not in value:
         issues.append(missing("params", path))
+    else:
+        issues += validate_ReadResourceRequestParams(value["params"], f"{path}.params")
     return issues
 
 
@@ -1757,12 +1759,12 @@ def validate_ReadResourceResult(value: object, path: str = "$") -> list[Issue]:
     issues: list[Issue] = []
     if "_meta" in value and not isinstance(value["_meta"], dict):
         issues.append(wrong(value, "_meta", "an object", path))
-    if "contents" in value:
+    if "contents" not in value:
+        issues.append(missing("contents", path))
+    else:
         issues += items(
             value["contents"], f"{path}.contents", _ReadResourceResult_contents_item
         )
-    else:
-        issues.append(missing("contents", path))
     return issues
 
 
@@ -1940,12 +1942,12 @@ def validate_ResourceUpdatedNotification(value: object, path: str = "$") -> list
         issues.append(wrong(value, "jsonrpc", '"2.0"', path))
     if value.get("method") != "notifications/resources/updated":
         issues.append(wrong(value, "method", '"notifications/resources/updated"', path))
-    if "params" in value:
+    if "params" not in value:
+        issues.append(missing("params", path))
+    else:
         issues += validate_ResourceUpdatedNotificationParams(
             value["params"], f"{path}.params"
         )
-    else:
-        issues.append(missing("params", path))
     return issues
 
 
@@ -2014,15 +2016,15 @@ def validate_SamplingMessage(value: object, path: str = "$") -> list[Issue]:
     issues: list[Issue] = []
     if "_meta" in value and not isinstance(value["_meta"], dict):
         issues.append(wrong(value, "_meta", "an object", path))
-    if "content" in value:
+    if "content" not in value:
+        issues.append(missing("content", path))
+    else:
         issues += any_of(
             value["content"],
             f"{path}.content",
             _CreateMessageResult_content_object,
             _CreateMessageResult_content_array,
         )
-    else:
-        issues.append(missing("content", path))
     if value.get("role") not in ("assistant", "user"):
         issues.append(wrong(value, "role", '"assistant" or "user"', path))
     return issues
@@ -2041,7 +2043,7 @@ def validate_ServerCapabilities(value: object, path: str = "$") -> list[Issue]:
     for key in ("completions", "logging"):
         if key in value and not isinstance(value[key], dict):
             issues.append(wrong(value, key, "an object", path))
-    if "experimental" in value:
+    if "experimental" in value and not is_mappings(value["experimental"]):
         issues += mappings(value["experimental"], f"{path}.experimental")
     if "prompts" in value:
         issues += validate_ServerCapabilitiesPrompts(
@@ -2165,10 +2167,10 @@ def validate_SetLevelRequest(value: object, path: str = "$") -> list[Issue]:
         issues.append(wrong(value, "jsonrpc", '"2.0"', path))
     if value.get("method") != "logging/setLevel":
         issues.append(wrong(value, "method", '"logging/setLevel"', path))
-    if "params" in value:
-        issues += validate_SetLevelRequestParams(value["params"], f"{path}.params")
-    else:
+    if "params" not in value:
         issues.append(missing("params", path))
+    else:
+        issues += validate_SetLevelRequestParams(value["params"], f"{path}.params")
     return issues
 
 
@@ -2179,10 +2181,10 @@ def validate_SetLevelRequestParams(value: object, path: str = "$") -> list[Issue
     issues: list[Issue] = []
     if "_meta" in value:
         issues += validate_RequestMeta(value["_meta"], f"{path}._meta")
-    if "level" in value:
-        issues += validate_LoggingLevel(value["level"], f"{path}.level")
-    else:
+    if "level" not in value:
         issues.append(missing("level", path))
+    else:
+        issues += validate_LoggingLevel(value["level"], f"{path}.level")
     return issues
 
 
@@ -2234,10 +2236,10 @@ def validate_SubscribeRequest(value: object, path: str = "$") -> list[Issue]:
         issues.append(wrong(value, "jsonrpc", '"2.0"', path))
     if value.get("method") != "resources/subscribe":
         issues.append(wrong(value, "method", '"resources/subscribe"', path))
-    if "params" in value:
-        issues += validate_SubscribeRequestParams(value["params"], f"{path}.params")
-    else:
+    if "params" not in value:
         issues.append(missing("params", path))
+    else:
+        issues += validate_SubscribeRequestParams(value["params"], f"{path}.params")
     return issues
 
 
@@ -2256,10 +2258,10 @@ def validate_Task(value: object, path: str = "$") -> list[Issue]:
             issues.append(wrong(value, key, "a string", path))
     if "pollInterval" in value and not is_integer(value["pollInterval"]):
         issues.append(wrong(value, "pollInterval", "an integer", path))
-    if "status" in value:
-        issues += validate_TaskStatus(value["status"], f"{path}.status")
-    else:
+    if "status" not in value:
         issues.append(missing("status", path))
+    else:
+        issues += validate_TaskStatus(value["status"], f"{path}.status")
     if "statusMessage" in value and not isinstance(value["statusMessage"], str):
         issues.append(wrong(value, "statusMessage", "a string", path))
     if "ttl" not in value or not (is_integer(value["ttl"]) or value["ttl"] is None):
@@ -2311,12 +2313,12 @@ def validate_TaskStatusNotification(value: object, path: str = "$") -> list[Issu
         issues.append(wrong(value, "jsonrpc", '"2.0"', path))
     if value.get("method") != "notifications/tasks/status":
         issues.append(wrong(value, "method", '"notifications/tasks/status"', path))
-    if "params" in value:
+    if "params" not in value:
+        issues.append(missing("params", path))
+    else:
         issues += validate_TaskStatusNotificationParams(
             value["params"], f"{path}.params"
         )
-    else:
-        issues.append(missing("params", path))
     return issues
 
 
@@ -2334,10 +2336,10 @@ def validate_TaskStatusNotificationParams(
             issues.append(wrong(value, key, "a string", path))
     if "pollInterval" in value and not is_integer(value["pollInterval"]):
         issues.append(wrong(value, "pollInterval", "an integer", path))
-    if "status" in value:
-        issues += validate_TaskStatus(value["status"], f"{path}.status")
-    else:
+    if "status" not in value:
         issues.append(missing("status", path))
+    else:
+        issues += validate_TaskStatus(value["status"], f"{path}.status")
     if "statusMessage" in value and not isinstance(value["statusMessage"], str):
         issues.append(wrong(value, "statusMessage", "a string", path))
     if "ttl" not in value or not (is_integer(value["ttl"]) or value["ttl"] is None):
@@ -2381,17 +2383,17 @@ def validate_TitledMultiSelectEnumSchema(value: object, path: str = "$") -> list
     if not isinstance(value, dict):
         return [expected("an object", value, path)]
     issues: list[Issue] = []
-    if "default" in value:
+    if "default" in value and not is_strings(value["default"]):
         issues += strings(value["default"], f"{path}.default")
     for key in ("description", "title"):
         if key in value and not isinstance(value[key], str):
             issues.append(wrong(value, key, "a string", path))
-    if "items" in value:
+    if "items" not in value:
+        issues.append(missing("items", path))
+    else:
         issues += validate_TitledMultiSelectEnumSchemaItems(
             value["items"], f"{path}.items"
         )
-    else:
-        issues.append(missing("items", path))
     for key in ("maxItems", "minItems"):
         if key in value and not is_integer(value[key]):
             issues.append(wrong(value, key, "an integer", path))
@@ -2407,14 +2409,14 @@ def validate_TitledMultiSelectEnumSchemaItems(
     if not isinstance(value, dict):
         return [expected("an object", value, path)]
     issues: list[Issue] = []
-    if "anyOf" in value:
+    if "anyOf" not in value:
+        issues.append(missing("anyOf", path))
+    else:
         issues += items(
             value["anyOf"],
             f"{path}.anyOf",
             validate_TitledMultiSelectEnumSchemaItemsAnyOfItem,
         )
-    else:
-        issues.append(missing("anyOf", path))
     return issues
 
 
@@ -2441,14 +2443,14 @@ def validate_TitledSingleSelectEnumSchema(
     for key in ("default", "description", "title"):
         if key in value and not isinstance(value[key], str):
             issues.append(wrong(value, key, "a string", path))
-    if "oneOf" in value:
+    if "oneOf" not in value:
+        issues.append(missing("oneOf", path))
+    else:
         issues += items(
             value["oneOf"],
             f"{path}.oneOf",
             validate_TitledSingleSelectEnumSchemaOneOfItem,
         )
-    else:
-        issues.append(missing("oneOf", path))
     if value.get("type") != "string":
         issues.append(wrong(value, "type", '"string"', path))
     return issues
@@ -2477,10 +2479,10 @@ def validate_Tool(value: object, path: str = "$") -> list[Issue]:
         issues += validate_ToolExecution(value["execution"], f"{path}.execution")
     if "icons" in value:
         issues += items(value["icons"], f"{path}.icons", validate_Icon)
-    if "inputSchema" in value:
-        issues += validate_ToolInputSchema(value["inputSchema"], f"{path}.inputSchema")
-    else:
+    if "inputSchema" not in value:
         issues.append(missing("inputSchema", path))
+    else:
+        issues += validate_ToolInputSchema(value["inputSchema"], f"{path}.inputSchema")
     if not isinstance(value.get("name"), str):
         issues.append(wrong(value, "name", "a string", path))
     if "outputSchema" in value:
@@ -2536,9 +2538,9 @@ def validate_ToolInputSchema(value: object, path: str = "$") -> list[Issue]:
     issues: list[Issue] = []
     if "$schema" in value and not isinstance(value["$schema"], str):
         issues.append(wrong(value, "$schema", "a string", path))
-    if "properties" in value:
+    if "properties" in value and not is_mappings(value["properties"]):
         issues += mappings(value["properties"], f"{path}.properties")
-    if "required" in value:
+    if "required" in value and not is_strings(value["required"]):
         issues += strings(value["required"], f"{path}.required")
     if value.get("type") != "object":
         issues.append(wrong(value, "type", '"object"', path))
@@ -2574,10 +2576,10 @@ def validate_ToolResultContent(value: object, path: str = "$") -> list[Issue]:
     for key in ("_meta", "structuredContent"):
         if key in value and not isinstance(value[key], dict):
             issues.append(wrong(value, key, "an object", path))
-    if "content" in value:
-        issues += items(value["content"], f"{path}.content", validate_ContentBlock)
-    else:
+    if "content" not in value:
         issues.append(missing("content", path))
+    else:
+        issues += items(value["content"], f"{path}.content", validate_ContentBlock)
     if "isError" in value and not isinstance(value["isError"], bool):
         issues.append(wrong(value, "isError", "a boolean", path))
     if not isinstance(value.get("toolUseId"), str):
@@ -2609,12 +2611,12 @@ def validate_URLElicitationRequiredError(value: object, path: str = "$") -> list
     if not isinstance(value, dict):
         return [expected("an object", value, path)]
     issues: list[Issue] = []
-    if "error" in value:
+    if "error" not in value:
+        issues.append(missing("error", path))
+    else:
         issues += validate_URLElicitationRequiredErrorError(
             value["error"], f"{path}.error"
         )
-    else:
-        issues.append(missing("error", path))
     if "id" in value and not (isinstance(value["id"], str) or is_integer(value["id"])):
         issues.append(wrong(value, "id", "a string or an integer", path))
     if value.get("jsonrpc") != "2.0":
@@ -2631,12 +2633,12 @@ def validate_URLElicitationRequiredErrorError(
     issues: list[Issue] = []
     if not equal(value.get("code"), -32042):
         issues.append(wrong(value, "code", "-32042", path))
-    if "data" in value:
+    if "data" not in value:
+        issues.append(missing("data", path))
+    else:
         issues += validate_URLElicitationRequiredErrorErrorData(
             value["data"], f"{path}.data"
         )
-    else:
-        issues.append(missing("data", path))
     if not isinstance(value.get("message"), str):
         issues.append(wrong(value, "message", "a string", path))
     return issues
@@ -2649,14 +2651,14 @@ def validate_URLElicitationRequiredErrorErrorData(
     if not isinstance(value, dict):
         return [expected("an object", value, path)]
     issues: list[Issue] = []
-    if "elicitations" in value:
+    if "elicitations" not in value:
+        issues.append(missing("elicitations", path))
+    else:
         issues += items(
             value["elicitations"],
             f"{path}.elicitations",
             validate_ElicitRequestURLParams,
         )
-    else:
-        issues.append(missing("elicitations", path))
     return issues
 
 
@@ -2673,10 +2675,10 @@ def validate_UnsubscribeRequest(value: object, path: str = "$") -> list[Issue]:
         issues.append(wrong(value, "jsonrpc", '"2.0"', path))
     if value.get("method") != "resources/unsubscribe":
         issues.append(wrong(value, "method", '"resources/unsubscribe"', path))
-    if "params" in value:
-        issues += validate_UnsubscribeRequestParams(value["params"], f"{path}.params")
-    else:
+    if "params" not in value:
         issues.append(missing("params", path))
+    else:
+        issues += validate_UnsubscribeRequestParams(value["params"], f"{path}.params")
     return issues
 
 
@@ -2692,17 +2694,17 @@ def validate_UntitledMultiSelectEnumSchema(
     if not isinstance(value, dict):
         return [expected("an object", value, path)]
     issues: list[Issue] = []
-    if "default" in value:
+    if "default" in value and not is_strings(value["default"]):
         issues += strings(value["default"], f"{path}.default")
     for key in ("description", "title"):
         if key in value and not isinstance(value[key], str):
             issues.append(wrong(value, key, "a string", path))
-    if "items" in value:
+    if "items" not in value:
+        issues.append(missing("items", path))
+    else:
         issues += validate_UntitledMultiSelectEnumSchemaItems(
             value["items"], f"{path}.items"
         )
-    else:
-        issues.append(missing("items", path))
     for key in ("maxItems", "minItems"):
         if key in value and not is_integer(value[key]):
             issues.append(wrong(value, key, "an integer", path))
@@ -2718,10 +2720,10 @@ def validate_UntitledMultiSelectEnumSchemaItems(
     if not isinstance(value, dict):
         return [expected("an object", value, path)]
     issues: list[Issue] = []
-    if "enum" in value:
-        issues += strings(value["enum"], f"{path}.enum")
-    else:
+    if "enum" not in value:
         issues.append(missing("enum", path))
+    elif not is_strings(value["enum"]):
+        issues += strings(value["enum"], f"{path}.enum")
     if value.get("type") != "string":
         issues.append(wrong(value, "type", '"string"', path))
     return issues
@@ -2737,10 +2739,10 @@ def validate_UntitledSingleSelectEnumSchema(
     for key in ("default", "description", "title"):
         if key in value and not isinstance(value[key], str):
             issues.append(wrong(value, key, "a string", path))
-    if "enum" in value:
-        issues += strings(value["enum"], f"{path}.enum")
-    else:
+    if "enum" not in value:
         issues.append(missing("enum", path))
+    elif not is_strings(value["enum"]):
+        issues += strings(value["enum"], f"{path}.enum")
     if value.get("type") != "string":
         issues.append(wrong(value, "type", '"string"', path))
     return issues

@@ -24,6 +24,7 @@ from .._issues import (
     expected,
     is_integer,
     is_number,
+    is_strings,
     items,
     missing,
     string,
@@ -137,10 +138,10 @@ def validate_CallToolRequest(value: object, path: str = "$") -> list[Issue]:
         issues.append(wrong(value, "jsonrpc", '"2.0"', path))
     if value.get("method") != "tools/call":
         issues.append(wrong(value, "method", '"tools/call"', path))
-    if "params" in value:
-        issues += validate_CallToolRequestParams(value["params"], f"{path}.params")
-    else:
+    if "params" not in value:
         issues.append(missing("params", path))
+    else:
+        issues += validate_CallToolRequestParams(value["params"], f"{path}.params")
     return issues
 
 
@@ -149,10 +150,10 @@ def validate_CallToolRequestParams(value: object, path: str = "$") -> list[Issue
     if not isinstance(value, dict):
         return [expected("an object", value, path)]
     issues: list[Issue] = []
-    if "_meta" in value:
-        issues += validate_RequestMetaObject(value["_meta"], f"{path}._meta")
-    else:
+    if "_meta" not in value:
         issues.append(missing("_meta", path))
+    else:
+        issues += validate_RequestMetaObject(value["_meta"], f"{path}._meta")
     if "arguments" in value and not isinstance(value["arguments"], dict):
         issues.append(wrong(value, "arguments", "an object", path))
     if "inputResponses" in value:
@@ -173,10 +174,10 @@ def validate_CallToolResult(value: object, path: str = "$") -> list[Issue]:
     issues: list[Issue] = []
     if "_meta" in value:
         issues += validate_ResultMetaObject(value["_meta"], f"{path}._meta")
-    if "content" in value:
-        issues += items(value["content"], f"{path}.content", validate_ContentBlock)
-    else:
+    if "content" not in value:
         issues.append(missing("content", path))
+    else:
+        issues += items(value["content"], f"{path}.content", validate_ContentBlock)
     if "isError" in value and not isinstance(value["isError"], bool):
         issues.append(wrong(value, "isError", "a boolean", path))
     if not isinstance(value.get("resultType"), str):
@@ -195,15 +196,15 @@ def validate_CallToolResultResponse(value: object, path: str = "$") -> list[Issu
         issues.append(wrong(value, "id", "a string or an integer", path))
     if value.get("jsonrpc") != "2.0":
         issues.append(wrong(value, "jsonrpc", '"2.0"', path))
-    if "result" in value:
+    if "result" not in value:
+        issues.append(missing("result", path))
+    else:
         issues += any_of(
             value["result"],
             f"{path}.result",
             validate_InputRequiredResult,
             validate_CallToolResult,
         )
-    else:
-        issues.append(missing("result", path))
     return issues
 
 
@@ -216,12 +217,12 @@ def validate_CancelledNotification(value: object, path: str = "$") -> list[Issue
         issues.append(wrong(value, "jsonrpc", '"2.0"', path))
     if value.get("method") != "notifications/cancelled":
         issues.append(wrong(value, "method", '"notifications/cancelled"', path))
-    if "params" in value:
+    if "params" not in value:
+        issues.append(missing("params", path))
+    else:
         issues += validate_CancelledNotificationParams(
             value["params"], f"{path}.params"
         )
-    else:
-        issues.append(missing("params", path))
     return issues
 
 
@@ -319,10 +320,10 @@ def validate_CompleteRequest(value: object, path: str = "$") -> list[Issue]:
         issues.append(wrong(value, "jsonrpc", '"2.0"', path))
     if value.get("method") != "completion/complete":
         issues.append(wrong(value, "method", '"completion/complete"', path))
-    if "params" in value:
-        issues += validate_CompleteRequestParams(value["params"], f"{path}.params")
-    else:
+    if "params" not in value:
         issues.append(missing("params", path))
+    else:
+        issues += validate_CompleteRequestParams(value["params"], f"{path}.params")
     return issues
 
 
@@ -331,26 +332,26 @@ def validate_CompleteRequestParams(value: object, path: str = "$") -> list[Issue
     if not isinstance(value, dict):
         return [expected("an object", value, path)]
     issues: list[Issue] = []
-    if "_meta" in value:
-        issues += validate_RequestMetaObject(value["_meta"], f"{path}._meta")
-    else:
+    if "_meta" not in value:
         issues.append(missing("_meta", path))
-    if "argument" in value:
+    else:
+        issues += validate_RequestMetaObject(value["_meta"], f"{path}._meta")
+    if "argument" not in value:
+        issues.append(missing("argument", path))
+    else:
         issues += validate_CompleteRequestParamsArgument(
             value["argument"], f"{path}.argument"
         )
-    else:
-        issues.append(missing("argument", path))
     if "context" in value:
         issues += validate_CompleteRequestParamsContext(
             value["context"], f"{path}.context"
         )
-    if "ref" in value:
+    if "ref" not in value:
+        issues.append(missing("ref", path))
+    else:
         issues += by_key(
             value["ref"], f"{path}.ref", "type", _CompleteRequestParams_ref_arms
         )
-    else:
-        issues.append(missing("ref", path))
     return issues
 
 
@@ -386,12 +387,12 @@ def validate_CompleteResult(value: object, path: str = "$") -> list[Issue]:
     issues: list[Issue] = []
     if "_meta" in value:
         issues += validate_ResultMetaObject(value["_meta"], f"{path}._meta")
-    if "completion" in value:
+    if "completion" not in value:
+        issues.append(missing("completion", path))
+    else:
         issues += validate_CompleteResultCompletion(
             value["completion"], f"{path}.completion"
         )
-    else:
-        issues.append(missing("completion", path))
     if not isinstance(value.get("resultType"), str):
         issues.append(wrong(value, "resultType", "a string", path))
     return issues
@@ -406,10 +407,10 @@ def validate_CompleteResultCompletion(value: object, path: str = "$") -> list[Is
         issues.append(wrong(value, "hasMore", "a boolean", path))
     if "total" in value and not is_integer(value["total"]):
         issues.append(wrong(value, "total", "an integer", path))
-    if "values" in value:
-        issues += items(value["values"], f"{path}.values", string, at_most=100)
-    else:
+    if "values" not in value:
         issues.append(missing("values", path))
+    else:
+        issues += items(value["values"], f"{path}.values", string, at_most=100)
     return issues
 
 
@@ -424,10 +425,10 @@ def validate_CompleteResultResponse(value: object, path: str = "$") -> list[Issu
         issues.append(wrong(value, "id", "a string or an integer", path))
     if value.get("jsonrpc") != "2.0":
         issues.append(wrong(value, "jsonrpc", '"2.0"', path))
-    if "result" in value:
-        issues += validate_CompleteResult(value["result"], f"{path}.result")
-    else:
+    if "result" not in value:
         issues.append(missing("result", path))
+    else:
+        issues += validate_CompleteResult(value["result"], f"{path}.result")
     return issues
 
 
@@ -443,10 +444,10 @@ def validate_CreateMessageRequest(value: object, path: str = "$") -> list[Issue]
     issues: list[Issue] = []
     if value.get("method") != "sampling/createMessage":
         issues.append(wrong(value, "method", '"sampling/createMessage"', path))
-    if "params" in value:
-        issues += validate_CreateMessageRequestParams(value["params"], f"{path}.params")
-    else:
+    if "params" not in value:
         issues.append(missing("params", path))
+    else:
+        issues += validate_CreateMessageRequestParams(value["params"], f"{path}.params")
     return issues
 
 
@@ -465,17 +466,17 @@ def validate_CreateMessageRequestParams(value: object, path: str = "$") -> list[
         )
     if not is_integer(value.get("maxTokens")):
         issues.append(wrong(value, "maxTokens", "an integer", path))
-    if "messages" in value:
-        issues += items(value["messages"], f"{path}.messages", validate_SamplingMessage)
-    else:
+    if "messages" not in value:
         issues.append(missing("messages", path))
+    else:
+        issues += items(value["messages"], f"{path}.messages", validate_SamplingMessage)
     if "metadata" in value:
         issues += validate_JSONObject(value["metadata"], f"{path}.metadata")
     if "modelPreferences" in value:
         issues += validate_ModelPreferences(
             value["modelPreferences"], f"{path}.modelPreferences"
         )
-    if "stopSequences" in value:
+    if "stopSequences" in value and not is_strings(value["stopSequences"]):
         issues += strings(value["stopSequences"], f"{path}.stopSequences")
     if "systemPrompt" in value and not isinstance(value["systemPrompt"], str):
         issues.append(wrong(value, "systemPrompt", "a string", path))
@@ -495,15 +496,15 @@ def validate_CreateMessageResult(value: object, path: str = "$") -> list[Issue]:
     issues: list[Issue] = []
     if "_meta" in value and not isinstance(value["_meta"], dict):
         issues.append(wrong(value, "_meta", "an object", path))
-    if "content" in value:
+    if "content" not in value:
+        issues.append(missing("content", path))
+    else:
         issues += any_of(
             value["content"],
             f"{path}.content",
             _CreateMessageResult_content_object,
             _CreateMessageResult_content_array,
         )
-    else:
-        issues.append(missing("content", path))
     if not isinstance(value.get("model"), str):
         issues.append(wrong(value, "model", "a string", path))
     if value.get("role") not in ("assistant", "user"):
@@ -541,10 +542,10 @@ def validate_DiscoverRequest(value: object, path: str = "$") -> list[Issue]:
         issues.append(wrong(value, "jsonrpc", '"2.0"', path))
     if value.get("method") != "server/discover":
         issues.append(wrong(value, "method", '"server/discover"', path))
-    if "params" in value:
-        issues += validate_RequestParams(value["params"], f"{path}.params")
-    else:
+    if "params" not in value:
         issues.append(missing("params", path))
+    else:
+        issues += validate_RequestParams(value["params"], f"{path}.params")
     return issues
 
 
@@ -557,20 +558,20 @@ def validate_DiscoverResult(value: object, path: str = "$") -> list[Issue]:
         issues += validate_ResultMetaObject(value["_meta"], f"{path}._meta")
     if value.get("cacheScope") not in ("private", "public"):
         issues.append(wrong(value, "cacheScope", '"private" or "public"', path))
-    if "capabilities" in value:
+    if "capabilities" not in value:
+        issues.append(missing("capabilities", path))
+    else:
         issues += validate_ServerCapabilities(
             value["capabilities"], f"{path}.capabilities"
         )
-    else:
-        issues.append(missing("capabilities", path))
     if "instructions" in value and not isinstance(value["instructions"], str):
         issues.append(wrong(value, "instructions", "a string", path))
     if not isinstance(value.get("resultType"), str):
         issues.append(wrong(value, "resultType", "a string", path))
-    if "supportedVersions" in value:
-        issues += strings(value["supportedVersions"], f"{path}.supportedVersions")
-    else:
+    if "supportedVersions" not in value:
         issues.append(missing("supportedVersions", path))
+    elif not is_strings(value["supportedVersions"]):
+        issues += strings(value["supportedVersions"], f"{path}.supportedVersions")
     if "ttlMs" not in value or not (is_integer(value["ttlMs"]) and value["ttlMs"] >= 0):
         issues.append(wrong(value, "ttlMs", "an integer of at least 0", path))
     return issues
@@ -587,10 +588,10 @@ def validate_DiscoverResultResponse(value: object, path: str = "$") -> list[Issu
         issues.append(wrong(value, "id", "a string or an integer", path))
     if value.get("jsonrpc") != "2.0":
         issues.append(wrong(value, "jsonrpc", '"2.0"', path))
-    if "result" in value:
-        issues += validate_DiscoverResult(value["result"], f"{path}.result")
-    else:
+    if "result" not in value:
         issues.append(missing("result", path))
+    else:
+        issues += validate_DiscoverResult(value["result"], f"{path}.result")
     return issues
 
 
@@ -601,10 +602,10 @@ def validate_ElicitRequest(value: object, path: str = "$") -> list[Issue]:
     issues: list[Issue] = []
     if value.get("method") != "elicitation/create":
         issues.append(wrong(value, "method", '"elicitation/create"', path))
-    if "params" in value:
-        issues += validate_ElicitRequestParams(value["params"], f"{path}.params")
-    else:
+    if "params" not in value:
         issues.append(missing("params", path))
+    else:
+        issues += validate_ElicitRequestParams(value["params"], f"{path}.params")
     return issues
 
 
@@ -617,12 +618,12 @@ def validate_ElicitRequestFormParams(value: object, path: str = "$") -> list[Iss
         issues.append(wrong(value, "message", "a string", path))
     if "mode" in value and value["mode"] != "form":
         issues.append(wrong(value, "mode", '"form"', path))
-    if "requestedSchema" in value:
+    if "requestedSchema" not in value:
+        issues.append(missing("requestedSchema", path))
+    else:
         issues += validate_ElicitRequestFormParamsRequestedSchema(
             value["requestedSchema"], f"{path}.requestedSchema"
         )
-    else:
-        issues.append(missing("requestedSchema", path))
     return issues
 
 
@@ -635,15 +636,15 @@ def validate_ElicitRequestFormParamsRequestedSchema(
     issues: list[Issue] = []
     if "$schema" in value and not isinstance(value["$schema"], str):
         issues.append(wrong(value, "$schema", "a string", path))
-    if "properties" in value:
+    if "properties" not in value:
+        issues.append(missing("properties", path))
+    else:
         issues += values(
             value["properties"],
             f"{path}.properties",
             validate_PrimitiveSchemaDefinition,
         )
-    else:
-        issues.append(missing("properties", path))
-    if "required" in value:
+    if "required" in value and not is_strings(value["required"]):
         issues += strings(value["required"], f"{path}.required")
     if value.get("type") != "object":
         issues.append(wrong(value, "type", '"object"', path))
@@ -703,15 +704,15 @@ def validate_EmbeddedResource(value: object, path: str = "$") -> list[Issue]:
         issues.append(wrong(value, "_meta", "an object", path))
     if "annotations" in value:
         issues += validate_Annotations(value["annotations"], f"{path}.annotations")
-    if "resource" in value:
+    if "resource" not in value:
+        issues.append(missing("resource", path))
+    else:
         issues += any_of(
             value["resource"],
             f"{path}.resource",
             validate_TextResourceContents,
             validate_BlobResourceContents,
         )
-    else:
-        issues.append(missing("resource", path))
     if value.get("type") != "resource":
         issues.append(wrong(value, "type", '"resource"', path))
     return issues
@@ -760,10 +761,10 @@ def validate_GetPromptRequest(value: object, path: str = "$") -> list[Issue]:
         issues.append(wrong(value, "jsonrpc", '"2.0"', path))
     if value.get("method") != "prompts/get":
         issues.append(wrong(value, "method", '"prompts/get"', path))
-    if "params" in value:
-        issues += validate_GetPromptRequestParams(value["params"], f"{path}.params")
-    else:
+    if "params" not in value:
         issues.append(missing("params", path))
+    else:
+        issues += validate_GetPromptRequestParams(value["params"], f"{path}.params")
     return issues
 
 
@@ -772,10 +773,10 @@ def validate_GetPromptRequestParams(value: object, path: str = "$") -> list[Issu
     if not isinstance(value, dict):
         return [expected("an object", value, path)]
     issues: list[Issue] = []
-    if "_meta" in value:
-        issues += validate_RequestMetaObject(value["_meta"], f"{path}._meta")
-    else:
+    if "_meta" not in value:
         issues.append(missing("_meta", path))
+    else:
+        issues += validate_RequestMetaObject(value["_meta"], f"{path}._meta")
     if "arguments" in value:
         issues += values(value["arguments"], f"{path}.arguments", string)
     if "inputResponses" in value:
@@ -798,10 +799,10 @@ def validate_GetPromptResult(value: object, path: str = "$") -> list[Issue]:
         issues += validate_ResultMetaObject(value["_meta"], f"{path}._meta")
     if "description" in value and not isinstance(value["description"], str):
         issues.append(wrong(value, "description", "a string", path))
-    if "messages" in value:
-        issues += items(value["messages"], f"{path}.messages", validate_PromptMessage)
-    else:
+    if "messages" not in value:
         issues.append(missing("messages", path))
+    else:
+        issues += items(value["messages"], f"{path}.messages", validate_PromptMessage)
     if not isinstance(value.get("resultType"), str):
         issues.append(wrong(value, "resultType", "a string", path))
     return issues
@@ -818,15 +819,15 @@ def validate_GetPromptResultResponse(value: object, path: str = "$") -> list[Iss
         issues.append(wrong(value, "id", "a string or an integer", path))
     if value.get("jsonrpc") != "2.0":
         issues.append(wrong(value, "jsonrpc", '"2.0"', path))
-    if "result" in value:
+    if "result" not in value:
+        issues.append(missing("result", path))
+    else:
         issues += any_of(
             value["result"],
             f"{path}.result",
             validate_InputRequiredResult,
             validate_GetPromptResult,
         )
-    else:
-        issues.append(missing("result", path))
     return issues
 
 
@@ -835,10 +836,10 @@ def validate_HeaderMismatchError(value: object, path: str = "$") -> list[Issue]:
     if not isinstance(value, dict):
         return [expected("an object", value, path)]
     issues: list[Issue] = []
-    if "error" in value:
-        issues += validate_HeaderMismatchErrorError(value["error"], f"{path}.error")
-    else:
+    if "error" not in value:
         issues.append(missing("error", path))
+    else:
+        issues += validate_HeaderMismatchErrorError(value["error"], f"{path}.error")
     if "id" in value and not (isinstance(value["id"], str) or is_integer(value["id"])):
         issues.append(wrong(value, "id", "a string or an integer", path))
     if value.get("jsonrpc") != "2.0":
@@ -865,7 +866,7 @@ def validate_Icon(value: object, path: str = "$") -> list[Issue]:
     issues: list[Issue] = []
     if "mimeType" in value and not isinstance(value["mimeType"], str):
         issues.append(wrong(value, "mimeType", "a string", path))
-    if "sizes" in value:
+    if "sizes" in value and not is_strings(value["sizes"]):
         issues += strings(value["sizes"], f"{path}.sizes")
     if not isinstance(value.get("src"), str):
         issues.append(wrong(value, "src", "a string", path))
@@ -961,10 +962,10 @@ def validate_InputResponseRequestParams(value: object, path: str = "$") -> list[
     if not isinstance(value, dict):
         return [expected("an object", value, path)]
     issues: list[Issue] = []
-    if "_meta" in value:
-        issues += validate_RequestMetaObject(value["_meta"], f"{path}._meta")
-    else:
+    if "_meta" not in value:
         issues.append(missing("_meta", path))
+    else:
+        issues += validate_RequestMetaObject(value["_meta"], f"{path}._meta")
     if "inputResponses" in value:
         issues += validate_InputResponses(
             value["inputResponses"], f"{path}.inputResponses"
@@ -1030,10 +1031,10 @@ def validate_JSONRPCErrorResponse(value: object, path: str = "$") -> list[Issue]
     if not isinstance(value, dict):
         return [expected("an object", value, path)]
     issues: list[Issue] = []
-    if "error" in value:
-        issues += validate_Error(value["error"], f"{path}.error")
-    else:
+    if "error" not in value:
         issues.append(missing("error", path))
+    else:
+        issues += validate_Error(value["error"], f"{path}.error")
     if "id" in value and not (isinstance(value["id"], str) or is_integer(value["id"])):
         issues.append(wrong(value, "id", "a string or an integer", path))
     if value.get("jsonrpc") != "2.0":
@@ -1103,10 +1104,10 @@ def validate_JSONRPCResultResponse(value: object, path: str = "$") -> list[Issue
         issues.append(wrong(value, "id", "a string or an integer", path))
     if value.get("jsonrpc") != "2.0":
         issues.append(wrong(value, "jsonrpc", '"2.0"', path))
-    if "result" in value:
-        issues += validate_Result(value["result"], f"{path}.result")
-    else:
+    if "result" not in value:
         issues.append(missing("result", path))
+    else:
+        issues += validate_Result(value["result"], f"{path}.result")
     return issues
 
 
@@ -1133,11 +1134,11 @@ def validate_LegacyTitledEnumSchema(value: object, path: str = "$") -> list[Issu
     for key in ("default", "description", "title"):
         if key in value and not isinstance(value[key], str):
             issues.append(wrong(value, key, "a string", path))
-    if "enum" in value:
-        issues += strings(value["enum"], f"{path}.enum")
-    else:
+    if "enum" not in value:
         issues.append(missing("enum", path))
-    if "enumNames" in value:
+    elif not is_strings(value["enum"]):
+        issues += strings(value["enum"], f"{path}.enum")
+    if "enumNames" in value and not is_strings(value["enumNames"]):
         issues += strings(value["enumNames"], f"{path}.enumNames")
     if value.get("type") != "string":
         issues.append(wrong(value, "type", '"string"', path))
@@ -1157,10 +1158,10 @@ def validate_ListPromptsRequest(value: object, path: str = "$") -> list[Issue]:
         issues.append(wrong(value, "jsonrpc", '"2.0"', path))
     if value.get("method") != "prompts/list":
         issues.append(wrong(value, "method", '"prompts/list"', path))
-    if "params" in value:
-        issues += validate_PaginatedRequestParams(value["params"], f"{path}.params")
-    else:
+    if "params" not in value:
         issues.append(missing("params", path))
+    else:
+        issues += validate_PaginatedRequestParams(value["params"], f"{path}.params")
     return issues
 
 
@@ -1175,10 +1176,10 @@ def validate_ListPromptsResult(value: object, path: str = "$") -> list[Issue]:
         issues.append(wrong(value, "cacheScope", '"private" or "public"', path))
     if "nextCursor" in value and not isinstance(value["nextCursor"], str):
         issues.append(wrong(value, "nextCursor", "a string", path))
-    if "prompts" in value:
-        issues += items(value["prompts"], f"{path}.prompts", validate_Prompt)
-    else:
+    if "prompts" not in value:
         issues.append(missing("prompts", path))
+    else:
+        issues += items(value["prompts"], f"{path}.prompts", validate_Prompt)
     if not isinstance(value.get("resultType"), str):
         issues.append(wrong(value, "resultType", "a string", path))
     if "ttlMs" not in value or not (is_integer(value["ttlMs"]) and value["ttlMs"] >= 0):
@@ -1197,10 +1198,10 @@ def validate_ListPromptsResultResponse(value: object, path: str = "$") -> list[I
         issues.append(wrong(value, "id", "a string or an integer", path))
     if value.get("jsonrpc") != "2.0":
         issues.append(wrong(value, "jsonrpc", '"2.0"', path))
-    if "result" in value:
-        issues += validate_ListPromptsResult(value["result"], f"{path}.result")
-    else:
+    if "result" not in value:
         issues.append(missing("result", path))
+    else:
+        issues += validate_ListPromptsResult(value["result"], f"{path}.result")
     return issues
 
 
@@ -1219,10 +1220,10 @@ def validate_ListResourceTemplatesRequest(
         issues.append(wrong(value, "jsonrpc", '"2.0"', path))
     if value.get("method") != "resources/templates/list":
         issues.append(wrong(value, "method", '"resources/templates/list"', path))
-    if "params" in value:
-        issues += validate_PaginatedRequestParams(value["params"], f"{path}.params")
-    else:
+    if "params" not in value:
         issues.append(missing("params", path))
+    else:
+        issues += validate_PaginatedRequestParams(value["params"], f"{path}.params")
     return issues
 
 
@@ -1237,14 +1238,14 @@ def validate_ListResourceTemplatesResult(value: object, path: str = "$") -> list
         issues.append(wrong(value, "cacheScope", '"private" or "public"', path))
     if "nextCursor" in value and not isinstance(value["nextCursor"], str):
         issues.append(wrong(value, "nextCursor", "a string", path))
-    if "resourceTemplates" in value:
+    if "resourceTemplates" not in value:
+        issues.append(missing("resourceTemplates", path))
+    else:
         issues += items(
             value["resourceTemplates"],
             f"{path}.resourceTemplates",
             validate_ResourceTemplate,
         )
-    else:
-        issues.append(missing("resourceTemplates", path))
     if not isinstance(value.get("resultType"), str):
         issues.append(wrong(value, "resultType", "a string", path))
     if "ttlMs" not in value or not (is_integer(value["ttlMs"]) and value["ttlMs"] >= 0):
@@ -1265,12 +1266,12 @@ def validate_ListResourceTemplatesResultResponse(
         issues.append(wrong(value, "id", "a string or an integer", path))
     if value.get("jsonrpc") != "2.0":
         issues.append(wrong(value, "jsonrpc", '"2.0"', path))
-    if "result" in value:
+    if "result" not in value:
+        issues.append(missing("result", path))
+    else:
         issues += validate_ListResourceTemplatesResult(
             value["result"], f"{path}.result"
         )
-    else:
-        issues.append(missing("result", path))
     return issues
 
 
@@ -1287,10 +1288,10 @@ def validate_ListResourcesRequest(value: object, path: str = "$") -> list[Issue]
         issues.append(wrong(value, "jsonrpc", '"2.0"', path))
     if value.get("method") != "resources/list":
         issues.append(wrong(value, "method", '"resources/list"', path))
-    if "params" in value:
-        issues += validate_PaginatedRequestParams(value["params"], f"{path}.params")
-    else:
+    if "params" not in value:
         issues.append(missing("params", path))
+    else:
+        issues += validate_PaginatedRequestParams(value["params"], f"{path}.params")
     return issues
 
 
@@ -1305,10 +1306,10 @@ def validate_ListResourcesResult(value: object, path: str = "$") -> list[Issue]:
         issues.append(wrong(value, "cacheScope", '"private" or "public"', path))
     if "nextCursor" in value and not isinstance(value["nextCursor"], str):
         issues.append(wrong(value, "nextCursor", "a string", path))
-    if "resources" in value:
-        issues += items(value["resources"], f"{path}.resources", validate_Resource)
-    else:
+    if "resources" not in value:
         issues.append(missing("resources", path))
+    else:
+        issues += items(value["resources"], f"{path}.resources", validate_Resource)
     if not isinstance(value.get("resultType"), str):
         issues.append(wrong(value, "resultType", "a string", path))
     if "ttlMs" not in value or not (is_integer(value["ttlMs"]) and value["ttlMs"] >= 0):
@@ -1327,10 +1328,10 @@ def validate_ListResourcesResultResponse(value: object, path: str = "$") -> list
         issues.append(wrong(value, "id", "a string or an integer", path))
     if value.get("jsonrpc") != "2.0":
         issues.append(wrong(value, "jsonrpc", '"2.0"', path))
-    if "result" in value:
-        issues += validate_ListResourcesResult(value["result"], f"{path}.result")
-    else:
+    if "result" not in value:
         issues.append(missing("result", path))
+    else:
+        issues += validate_ListResourcesResult(value["result"], f"{path}.result")
     return issues
 
 
@@ -1361,10 +1362,10 @@ def validate_ListRootsResult(value: object, path: str = "$") -> list[Issue]:
     if not isinstance(value, dict):
         return [expected("an object", value, path)]
     issues: list[Issue] = []
-    if "roots" in value:
-        issues += items(value["roots"], f"{path}.roots", validate_Root)
-    else:
+    if "roots" not in value:
         issues.append(missing("roots", path))
+    else:
+        issues += items(value["roots"], f"{path}.roots", validate_Root)
     return issues
 
 
@@ -1381,10 +1382,10 @@ def validate_ListToolsRequest(value: object, path: str = "$") -> list[Issue]:
         issues.append(wrong(value, "jsonrpc", '"2.0"', path))
     if value.get("method") != "tools/list":
         issues.append(wrong(value, "method", '"tools/list"', path))
-    if "params" in value:
-        issues += validate_PaginatedRequestParams(value["params"], f"{path}.params")
-    else:
+    if "params" not in value:
         issues.append(missing("params", path))
+    else:
+        issues += validate_PaginatedRequestParams(value["params"], f"{path}.params")
     return issues
 
 
@@ -1401,10 +1402,10 @@ def validate_ListToolsResult(value: object, path: str = "$") -> list[Issue]:
         issues.append(wrong(value, "nextCursor", "a string", path))
     if not isinstance(value.get("resultType"), str):
         issues.append(wrong(value, "resultType", "a string", path))
-    if "tools" in value:
-        issues += items(value["tools"], f"{path}.tools", validate_Tool)
-    else:
+    if "tools" not in value:
         issues.append(missing("tools", path))
+    else:
+        issues += items(value["tools"], f"{path}.tools", validate_Tool)
     if "ttlMs" not in value or not (is_integer(value["ttlMs"]) and value["ttlMs"] >= 0):
         issues.append(wrong(value, "ttlMs", "an integer of at least 0", path))
     return issues
@@ -1421,10 +1422,10 @@ def validate_ListToolsResultResponse(value: object, path: str = "$") -> list[Iss
         issues.append(wrong(value, "id", "a string or an integer", path))
     if value.get("jsonrpc") != "2.0":
         issues.append(wrong(value, "jsonrpc", '"2.0"', path))
-    if "result" in value:
-        issues += validate_ListToolsResult(value["result"], f"{path}.result")
-    else:
+    if "result" not in value:
         issues.append(missing("result", path))
+    else:
+        issues += validate_ListToolsResult(value["result"], f"{path}.result")
     return issues
 
 
@@ -1459,12 +1460,12 @@ def validate_LoggingMessageNotification(value: object, path: str = "$") -> list[
         issues.append(wrong(value, "jsonrpc", '"2.0"', path))
     if value.get("method") != "notifications/message":
         issues.append(wrong(value, "method", '"notifications/message"', path))
-    if "params" in value:
+    if "params" not in value:
+        issues.append(missing("params", path))
+    else:
         issues += validate_LoggingMessageNotificationParams(
             value["params"], f"{path}.params"
         )
-    else:
-        issues.append(missing("params", path))
     return issues
 
 
@@ -1479,10 +1480,10 @@ def validate_LoggingMessageNotificationParams(
         issues += validate_NotificationMetaObject(value["_meta"], f"{path}._meta")
     if "data" not in value:
         issues.append(missing("data", path))
-    if "level" in value:
-        issues += validate_LoggingLevel(value["level"], f"{path}.level")
-    else:
+    if "level" not in value:
         issues.append(missing("level", path))
+    else:
+        issues += validate_LoggingLevel(value["level"], f"{path}.level")
     if "logger" in value and not isinstance(value["logger"], str):
         issues.append(wrong(value, "logger", "a string", path))
     return issues
@@ -1514,12 +1515,12 @@ def validate_MissingRequiredClientCapabilityError(
     if not isinstance(value, dict):
         return [expected("an object", value, path)]
     issues: list[Issue] = []
-    if "error" in value:
+    if "error" not in value:
+        issues.append(missing("error", path))
+    else:
         issues += validate_MissingRequiredClientCapabilityErrorError(
             value["error"], f"{path}.error"
         )
-    else:
-        issues.append(missing("error", path))
     if "id" in value and not (isinstance(value["id"], str) or is_integer(value["id"])):
         issues.append(wrong(value, "id", "a string or an integer", path))
     if value.get("jsonrpc") != "2.0":
@@ -1536,12 +1537,12 @@ def validate_MissingRequiredClientCapabilityErrorError(
     issues: list[Issue] = []
     if not equal(value.get("code"), -32021):
         issues.append(wrong(value, "code", "-32021", path))
-    if "data" in value:
+    if "data" not in value:
+        issues.append(missing("data", path))
+    else:
         issues += validate_MissingRequiredClientCapabilityErrorErrorData(
             value["data"], f"{path}.data"
         )
-    else:
-        issues.append(missing("data", path))
     if not isinstance(value.get("message"), str):
         issues.append(wrong(value, "message", "a string", path))
     return issues
@@ -1554,12 +1555,12 @@ def validate_MissingRequiredClientCapabilityErrorErrorData(
     if not isinstance(value, dict):
         return [expected("an object", value, path)]
     issues: list[Issue] = []
-    if "requiredCapabilities" in value:
+    if "requiredCapabilities" not in value:
+        issues.append(missing("requiredCapabilities", path))
+    else:
         issues += validate_ClientCapabilities(
             value["requiredCapabilities"], f"{path}.requiredCapabilities"
         )
-    else:
-        issues.append(missing("requiredCapabilities", path))
     return issues
 
 
@@ -1667,10 +1668,10 @@ def validate_PaginatedRequest(value: object, path: str = "$") -> list[Issue]:
         issues.append(wrong(value, "jsonrpc", '"2.0"', path))
     if not isinstance(value.get("method"), str):
         issues.append(wrong(value, "method", "a string", path))
-    if "params" in value:
-        issues += validate_PaginatedRequestParams(value["params"], f"{path}.params")
-    else:
+    if "params" not in value:
         issues.append(missing("params", path))
+    else:
+        issues += validate_PaginatedRequestParams(value["params"], f"{path}.params")
     return issues
 
 
@@ -1679,10 +1680,10 @@ def validate_PaginatedRequestParams(value: object, path: str = "$") -> list[Issu
     if not isinstance(value, dict):
         return [expected("an object", value, path)]
     issues: list[Issue] = []
-    if "_meta" in value:
-        issues += validate_RequestMetaObject(value["_meta"], f"{path}._meta")
-    else:
+    if "_meta" not in value:
         issues.append(missing("_meta", path))
+    else:
+        issues += validate_RequestMetaObject(value["_meta"], f"{path}._meta")
     if "cursor" in value and not isinstance(value["cursor"], str):
         issues.append(wrong(value, "cursor", "a string", path))
     return issues
@@ -1739,10 +1740,10 @@ def validate_ProgressNotification(value: object, path: str = "$") -> list[Issue]
         issues.append(wrong(value, "jsonrpc", '"2.0"', path))
     if value.get("method") != "notifications/progress":
         issues.append(wrong(value, "method", '"notifications/progress"', path))
-    if "params" in value:
-        issues += validate_ProgressNotificationParams(value["params"], f"{path}.params")
-    else:
+    if "params" not in value:
         issues.append(missing("params", path))
+    else:
+        issues += validate_ProgressNotificationParams(value["params"], f"{path}.params")
     return issues
 
 
@@ -1832,10 +1833,10 @@ def validate_PromptMessage(value: object, path: str = "$") -> list[Issue]:
     if not isinstance(value, dict):
         return [expected("an object", value, path)]
     issues: list[Issue] = []
-    if "content" in value:
-        issues += validate_ContentBlock(value["content"], f"{path}.content")
-    else:
+    if "content" not in value:
         issues.append(missing("content", path))
+    else:
+        issues += validate_ContentBlock(value["content"], f"{path}.content")
     if value.get("role") not in ("assistant", "user"):
         issues.append(wrong(value, "role", '"assistant" or "user"', path))
     return issues
@@ -1868,10 +1869,10 @@ def validate_ReadResourceRequest(value: object, path: str = "$") -> list[Issue]:
         issues.append(wrong(value, "jsonrpc", '"2.0"', path))
     if value.get("method") != "resources/read":
         issues.append(wrong(value, "method", '"resources/read"', path))
-    if "params" in value:
-        issues += validate_ReadResourceRequestParams(value["params"], f"{path}.params")
-    else:
+    if "params" not in value:
         issues.append(missing("params", path))
+    else:
+        issues += validate_ReadResourceRequestParams(value["params"], f"{path}.params")
     return issues
 
 
@@ -1880,10 +1881,10 @@ def validate_ReadResourceRequestParams(value: object, path: str = "$") -> list[I
     if not isinstance(value, dict):
         return [expected("an object", value, path)]
     issues: list[Issue] = []
-    if "_meta" in value:
-        issues += validate_RequestMetaObject(value["_meta"], f"{path}._meta")
-    else:
+    if "_meta" not in value:
         issues.append(missing("_meta", path))
+    else:
+        issues += validate_RequestMetaObject(value["_meta"], f"{path}._meta")
     if "inputResponses" in value:
         issues += validate_InputResponses(
             value["inputResponses"], f"{path}.inputResponses"
@@ -1904,12 +1905,12 @@ def validate_ReadResourceResult(value: object, path: str = "$") -> list[Issue]:
         issues += validate_ResultMetaObject(value["_meta"], f"{path}._meta")
     if value.get("cacheScope") not in ("private", "public"):
         issues.append(wrong(value, "cacheScope", '"private" or "public"', path))
-    if "contents" in value:
+    if "contents" not in value:
+        issues.append(missing("contents", path))
+    else:
         issues += items(
             value["contents"], f"{path}.contents", _ReadResourceResult_contents_item
         )
-    else:
-        issues.append(missing("contents", path))
     if not isinstance(value.get("resultType"), str):
         issues.append(wrong(value, "resultType", "a string", path))
     if "ttlMs" not in value or not (is_integer(value["ttlMs"]) and value["ttlMs"] >= 0):
@@ -1934,15 +1935,15 @@ def validate_ReadResourceResultResponse(value: object, path: str = "$") -> list[
         issues.append(wrong(value, "id", "a string or an integer", path))
     if value.get("jsonrpc") != "2.0":
         issues.append(wrong(value, "jsonrpc", '"2.0"', path))
-    if "result" in value:
+    if "result" not in value:
+        issues.append(missing("result", path))
+    else:
         issues += any_of(
             value["result"],
             f"{path}.result",
             validate_InputRequiredResult,
             validate_ReadResourceResult,
         )
-    else:
-        issues.append(missing("result", path))
     return issues
 
 
@@ -1963,13 +1964,13 @@ def validate_RequestMetaObject(value: object, path: str = "$") -> list[Issue]:
     if not isinstance(value, dict):
         return [expected("an object", value, path)]
     issues: list[Issue] = []
-    if "io.modelcontextprotocol/clientCapabilities" in value:
+    if "io.modelcontextprotocol/clientCapabilities" not in value:
+        issues.append(missing("io.modelcontextprotocol/clientCapabilities", path))
+    else:
         issues += validate_ClientCapabilities(
             value["io.modelcontextprotocol/clientCapabilities"],
             child(path, "io.modelcontextprotocol/clientCapabilities"),
         )
-    else:
-        issues.append(missing("io.modelcontextprotocol/clientCapabilities", path))
     if "io.modelcontextprotocol/clientInfo" in value:
         issues += validate_Implementation(
             value["io.modelcontextprotocol/clientInfo"],
@@ -1996,10 +1997,10 @@ def validate_RequestParams(value: object, path: str = "$") -> list[Issue]:
     if not isinstance(value, dict):
         return [expected("an object", value, path)]
     issues: list[Issue] = []
-    if "_meta" in value:
-        issues += validate_RequestMetaObject(value["_meta"], f"{path}._meta")
-    else:
+    if "_meta" not in value:
         issues.append(missing("_meta", path))
+    else:
+        issues += validate_RequestMetaObject(value["_meta"], f"{path}._meta")
     return issues
 
 
@@ -2086,10 +2087,10 @@ def validate_ResourceRequestParams(value: object, path: str = "$") -> list[Issue
     if not isinstance(value, dict):
         return [expected("an object", value, path)]
     issues: list[Issue] = []
-    if "_meta" in value:
-        issues += validate_RequestMetaObject(value["_meta"], f"{path}._meta")
-    else:
+    if "_meta" not in value:
         issues.append(missing("_meta", path))
+    else:
+        issues += validate_RequestMetaObject(value["_meta"], f"{path}._meta")
     if not isinstance(value.get("uri"), str):
         issues.append(wrong(value, "uri", "a string", path))
     return issues
@@ -2136,12 +2137,12 @@ def validate_ResourceUpdatedNotification(value: object, path: str = "$") -> list
         issues.append(wrong(value, "jsonrpc", '"2.0"', path))
     if value.get("method") != "notifications/resources/updated":
         issues.append(wrong(value, "method", '"notifications/resources/updated"', path))
-    if "params" in value:
+    if "params" not in value:
+        issues.append(missing("params", path))
+    else:
         issues += validate_ResourceUpdatedNotificationParams(
             value["params"], f"{path}.params"
         )
-    else:
-        issues.append(missing("params", path))
     return issues
 
 
@@ -2219,15 +2220,15 @@ def validate_SamplingMessage(value: object, path: str = "$") -> list[Issue]:
     issues: list[Issue] = []
     if "_meta" in value and not isinstance(value["_meta"], dict):
         issues.append(wrong(value, "_meta", "an object", path))
-    if "content" in value:
+    if "content" not in value:
+        issues.append(missing("content", path))
+    else:
         issues += any_of(
             value["content"],
             f"{path}.content",
             _CreateMessageResult_content_object,
             _CreateMessageResult_content_array,
         )
-    else:
-        issues.append(missing("content", path))
     if value.get("role") not in ("assistant", "user"):
         issues.append(wrong(value, "role", '"assistant" or "user"', path))
     return issues
@@ -2360,7 +2361,9 @@ def validate_SubscriptionFilter(value: object, path: str = "$") -> list[Issue]:
     for key in ("promptsListChanged", "resourcesListChanged", "toolsListChanged"):
         if key in value and not isinstance(value[key], bool):
             issues.append(wrong(value, key, "a boolean", path))
-    if "resourceSubscriptions" in value:
+    if "resourceSubscriptions" in value and not is_strings(
+        value["resourceSubscriptions"]
+    ):
         issues += strings(
             value["resourceSubscriptions"], f"{path}.resourceSubscriptions"
         )
@@ -2380,12 +2383,12 @@ def validate_SubscriptionsAcknowledgedNotification(
         issues.append(
             wrong(value, "method", '"notifications/subscriptions/acknowledged"', path)
         )
-    if "params" in value:
+    if "params" not in value:
+        issues.append(missing("params", path))
+    else:
         issues += validate_SubscriptionsAcknowledgedNotificationParams(
             value["params"], f"{path}.params"
         )
-    else:
-        issues.append(missing("params", path))
     return issues
 
 
@@ -2398,12 +2401,12 @@ def validate_SubscriptionsAcknowledgedNotificationParams(
     issues: list[Issue] = []
     if "_meta" in value:
         issues += validate_NotificationMetaObject(value["_meta"], f"{path}._meta")
-    if "notifications" in value:
+    if "notifications" not in value:
+        issues.append(missing("notifications", path))
+    else:
         issues += validate_SubscriptionFilter(
             value["notifications"], f"{path}.notifications"
         )
-    else:
-        issues.append(missing("notifications", path))
     return issues
 
 
@@ -2420,12 +2423,12 @@ def validate_SubscriptionsListenRequest(value: object, path: str = "$") -> list[
         issues.append(wrong(value, "jsonrpc", '"2.0"', path))
     if value.get("method") != "subscriptions/listen":
         issues.append(wrong(value, "method", '"subscriptions/listen"', path))
-    if "params" in value:
+    if "params" not in value:
+        issues.append(missing("params", path))
+    else:
         issues += validate_SubscriptionsListenRequestParams(
             value["params"], f"{path}.params"
         )
-    else:
-        issues.append(missing("params", path))
     return issues
 
 
@@ -2436,16 +2439,16 @@ def validate_SubscriptionsListenRequestParams(
     if not isinstance(value, dict):
         return [expected("an object", value, path)]
     issues: list[Issue] = []
-    if "_meta" in value:
-        issues += validate_RequestMetaObject(value["_meta"], f"{path}._meta")
-    else:
+    if "_meta" not in value:
         issues.append(missing("_meta", path))
-    if "notifications" in value:
+    else:
+        issues += validate_RequestMetaObject(value["_meta"], f"{path}._meta")
+    if "notifications" not in value:
+        issues.append(missing("notifications", path))
+    else:
         issues += validate_SubscriptionFilter(
             value["notifications"], f"{path}.notifications"
         )
-    else:
-        issues.append(missing("notifications", path))
     return issues
 
 
@@ -2454,12 +2457,12 @@ def validate_SubscriptionsListenResult(value: object, path: str = "$") -> list[I
     if not isinstance(value, dict):
         return [expected("an object", value, path)]
     issues: list[Issue] = []
-    if "_meta" in value:
+    if "_meta" not in value:
+        issues.append(missing("_meta", path))
+    else:
         issues += validate_SubscriptionsListenResultMetaObject(
             value["_meta"], f"{path}._meta"
         )
-    else:
-        issues.append(missing("_meta", path))
     if not isinstance(value.get("resultType"), str):
         issues.append(wrong(value, "resultType", "a string", path))
     return issues
@@ -2505,10 +2508,10 @@ def validate_SubscriptionsListenResultResponse(
         issues.append(wrong(value, "id", "a string or an integer", path))
     if value.get("jsonrpc") != "2.0":
         issues.append(wrong(value, "jsonrpc", '"2.0"', path))
-    if "result" in value:
-        issues += validate_SubscriptionsListenResult(value["result"], f"{path}.result")
-    else:
+    if "result" not in value:
         issues.append(missing("result", path))
+    else:
+        issues += validate_SubscriptionsListenResult(value["result"], f"{path}.result")
     return issues
 
 
@@ -2548,17 +2551,17 @@ def validate_TitledMultiSelectEnumSchema(value: object, path: str = "$") -> list
     if not isinstance(value, dict):
         return [expected("an object", value, path)]
     issues: list[Issue] = []
-    if "default" in value:
+    if "default" in value and not is_strings(value["default"]):
         issues += strings(value["default"], f"{path}.default")
     for key in ("description", "title"):
         if key in value and not isinstance(value[key], str):
             issues.append(wrong(value, key, "a string", path))
-    if "items" in value:
+    if "items" not in value:
+        issues.append(missing("items", path))
+    else:
         issues += validate_TitledMultiSelectEnumSchemaItems(
             value["items"], f"{path}.items"
         )
-    else:
-        issues.append(missing("items", path))
     for key in ("maxItems", "minItems"):
         if key in value and not is_integer(value[key]):
             issues.append(wrong(value, key, "an integer", path))
@@ -2574,14 +2577,14 @@ def validate_TitledMultiSelectEnumSchemaItems(
     if not isinstance(value, dict):
         return [expected("an object", value, path)]
     issues: list[Issue] = []
-    if "anyOf" in value:
+    if "anyOf" not in value:
+        issues.append(missing("anyOf", path))
+    else:
         issues += items(
             value["anyOf"],
             f"{path}.anyOf",
             validate_TitledMultiSelectEnumSchemaItemsAnyOfItem,
         )
-    else:
-        issues.append(missing("anyOf", path))
     return issues
 
 
@@ -2608,14 +2611,14 @@ def validate_TitledSingleSelectEnumSchema(
     for key in ("default", "description", "title"):
         if key in value and not isinstance(value[key], str):
             issues.append(wrong(value, key, "a string", path))
-    if "oneOf" in value:
+    if "oneOf" not in value:
+        issues.append(missing("oneOf", path))
+    else:
         issues += items(
             value["oneOf"],
             f"{path}.oneOf",
             validate_TitledSingleSelectEnumSchemaOneOfItem,
         )
-    else:
-        issues.append(missing("oneOf", path))
     if value.get("type") != "string":
         issues.append(wrong(value, "type", '"string"', path))
     return issues
@@ -2642,10 +2645,10 @@ def validate_Tool(value: object, path: str = "$") -> list[Issue]:
             issues.append(wrong(value, key, "a string", path))
     if "icons" in value:
         issues += items(value["icons"], f"{path}.icons", validate_Icon)
-    if "inputSchema" in value:
-        issues += validate_ToolInputSchema(value["inputSchema"], f"{path}.inputSchema")
-    else:
+    if "inputSchema" not in value:
         issues.append(missing("inputSchema", path))
+    else:
+        issues += validate_ToolInputSchema(value["inputSchema"], f"{path}.inputSchema")
     if not isinstance(value.get("name"), str):
         issues.append(wrong(value, "name", "a string", path))
     if "outputSchema" in value:
@@ -2723,10 +2726,10 @@ def validate_ToolResultContent(value: object, path: str = "$") -> list[Issue]:
     issues: list[Issue] = []
     if "_meta" in value and not isinstance(value["_meta"], dict):
         issues.append(wrong(value, "_meta", "an object", path))
-    if "content" in value:
-        issues += items(value["content"], f"{path}.content", validate_ContentBlock)
-    else:
+    if "content" not in value:
         issues.append(missing("content", path))
+    else:
+        issues += items(value["content"], f"{path}.content", validate_ContentBlock)
     if "isError" in value and not isinstance(value["isError"], bool):
         issues.append(wrong(value, "isError", "a boolean", path))
     if not isinstance(value.get("toolUseId"), str):
@@ -2760,12 +2763,12 @@ def validate_UnsupportedProtocolVersionError(
     if not isinstance(value, dict):
         return [expected("an object", value, path)]
     issues: list[Issue] = []
-    if "error" in value:
+    if "error" not in value:
+        issues.append(missing("error", path))
+    else:
         issues += validate_UnsupportedProtocolVersionErrorError(
             value["error"], f"{path}.error"
         )
-    else:
-        issues.append(missing("error", path))
     if "id" in value and not (isinstance(value["id"], str) or is_integer(value["id"])):
         issues.append(wrong(value, "id", "a string or an integer", path))
     if value.get("jsonrpc") != "2.0":
@@ -2782,12 +2785,12 @@ def validate_UnsupportedProtocolVersionErrorError(
     issues: list[Issue] = []
     if not equal(value.get("code"), -32022):
         issues.append(wrong(value, "code", "-32022", path))
-    if "data" in value:
+    if "data" not in value:
+        issues.append(missing("data", path))
+    else:
         issues += validate_UnsupportedProtocolVersionErrorErrorData(
             value["data"], f"{path}.data"
         )
-    else:
-        issues.append(missing("data", path))
     if not isinstance(value.get("message"), str):
         issues.append(wrong(value, "message", "a string", path))
     return issues
@@ -2802,10 +2805,10 @@ def validate_UnsupportedProtocolVersionErrorErrorData(
     issues: list[Issue] = []
     if not isinstance(value.get("requested"), str):
         issues.append(wrong(value, "requested", "a string", path))
-    if "supported" in value:
-        issues += strings(value["supported"], f"{path}.supported")
-    else:
+    if "supported" not in value:
         issues.append(missing("supported", path))
+    elif not is_strings(value["supported"]):
+        issues += strings(value["supported"], f"{path}.supported")
     return issues
 
 
@@ -2816,17 +2819,17 @@ def validate_UntitledMultiSelectEnumSchema(
     if not isinstance(value, dict):
         return [expected("an object", value, path)]
     issues: list[Issue] = []
-    if "default" in value:
+    if "default" in value and not is_strings(value["default"]):
         issues += strings(value["default"], f"{path}.default")
     for key in ("description", "title"):
         if key in value and not isinstance(value[key], str):
             issues.append(wrong(value, key, "a string", path))
-    if "items" in value:
+    if "items" not in value:
+        issues.append(missing("items", path))
+    else:
         issues += validate_UntitledMultiSelectEnumSchemaItems(
             value["items"], f"{path}.items"
         )
-    else:
-        issues.append(missing("items", path))
     for key in ("maxItems", "minItems"):
         if key in value and not is_integer(value[key]):
             issues.append(wrong(value, key, "an integer", path))
@@ -2842,10 +2845,10 @@ def validate_UntitledMultiSelectEnumSchemaItems(
     if not isinstance(value, dict):
         return [expected("an object", value, path)]
     issues: list[Issue] = []
-    if "enum" in value:
-        issues += strings(value["enum"], f"{path}.enum")
-    else:
+    if "enum" not in value:
         issues.append(missing("enum", path))
+    elif not is_strings(value["enum"]):
+        issues += strings(value["enum"], f"{path}.enum")
     if value.get("type") != "string":
         issues.append(wrong(value, "type", '"string"', path))
     return issues
@@ -2861,10 +2864,10 @@ def validate_UntitledSingleSelectEnumSchema(
     for key in ("default", "description", "title"):
         if key in value and not isinstance(value[key], str):
             issues.append(wrong(value, key, "a string", path))
-    if "enum" in value:
-        issues += strings(value["enum"], f"{path}.enum")
-    else:
+    if "enum" not in value:
         issues.append(missing("enum", path))
+    elif not is_strings(value["enum"]):
+        issues += strings(value["enum"], f"{path}.enum")
     if value.get("type") != "string":
         issues.append(wrong(value, "type", '"string"', path))
     return issues
