@@ -12,6 +12,7 @@ from collections.abc import Callable
 import jinja2
 
 from ..ir import Protocol
+from ..pins import module_name
 from . import methods, package, stubs, types, validators
 
 Emitter = Callable[[Protocol, jinja2.Environment], dict[str, str]]
@@ -29,7 +30,13 @@ def emit_shared(
     protocols: tuple[Protocol, ...], env: jinja2.Environment
 ) -> dict[str, str]:
     """The modules that stand once, beside the version packages."""
-    context = {"traits": _traits(protocols)}
+    context = {
+        "traits": _traits(protocols),
+        "versions": [
+            {"name": p.version, "package": module_name(p.version), "era": p.era}
+            for p in protocols
+        ],
+    }
     return {
         f"{name}.py": env.get_template(f"shared/{template}.py.jinja").render(context)
         for name, template in {

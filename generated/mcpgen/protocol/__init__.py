@@ -5,3 +5,33 @@
 # Part of mcpgen, licensed under MIT.
 
 """Protocol versions, one package each; what is not used is not imported."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+
+PACKAGES = {
+    "2024-11-05": "v2024_11_05",
+    "2025-03-26": "v2025_03_26",
+    "2025-06-18": "v2025_06_18",
+    "2025-11-25": "v2025_11_25",
+    "2026-07-28": "v2026_07_28",
+}
+"""Version → its package, each after the version it came after."""
+
+ERAS = {
+    "2024-11-05": "legacy",
+    "2025-03-26": "legacy",
+    "2025-06-18": "legacy",
+    "2025-11-25": "legacy",
+    "2026-07-28": "modern",
+}
+"""Version → `legacy` (a session opened by initialize), `modern` (stateless) or
+`extension`, known without importing anything.
+"""
+
+
+def load(version: str) -> ModuleType:
+    """The package of a version, imported now; KeyError when there is none."""
+    return import_module("." + PACKAGES[version], __name__)

@@ -1,4 +1,4 @@
-"""JSON-RPC frames: what kind of message is this?
+"""JSON-RPC frames: which of the four messages is this, and how is one written?
 
 Key presence decides, never trial decoding: by the official schemas a request with a
 malformed id is a valid notification. `params`, `result` and `error` stay raw bytes; who
@@ -7,23 +7,15 @@ knows the method decodes them into its types, once.
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from msgspec import UNSET, DecodeError, Raw, Struct, UnsetType, ValidationError
-from msgspec.json import Decoder
+from msgspec.json import Decoder, Encoder
 
+from .errors import INVALID_REQUEST, PARSE_ERROR, FrameError
+
+Id: TypeAlias = str | int
 Kind: TypeAlias = Literal["request", "notification", "result", "error"]
-
-PARSE_ERROR = -32700
-INVALID_REQUEST = -32600
-
-
-class FrameError(Exception):
-    """The bytes are no JSON-RPC message; `code` is what JSON-RPC answers to them."""
-
-    def __init__(self, code: int, message: str) -> None:
-        super().__init__(message)
-        self.code = code
 
 
 class Frame(Struct, kw_only=True):
@@ -57,11 +49,12 @@ class Frame(Struct, kw_only=True):
             )
         return "result" if self.error is UNSET else "error"
 
-    def request_id(self) -> str | int:
+    def request_id(self) -> Id:
         """The id, a string or an integer and nothing else; FrameError otherwise."""
         if self.id is not UNSET:
             try:
-                return _ID.decode(self.id)
+                id: Id = _ID.decode(self.id)
+                return id
             except ValidationError:
                 pass
         raise FrameError(INVALID_REQUEST, "id must be a string or an integer")
@@ -73,12 +66,26 @@ class Frame(Struct, kw_only=True):
         return _METHOD.decode(self.method)
 
 
+class ErrorBody(Struct):
+    """The `error` of an error response."""
+
+    code: int
+    message: str
+    data: Any = UNSET
+
+
 _FRAME = Decoder(Frame)
+_FRAMES = Decoder(list[Raw])
 _ID = Decoder(str | int)
 _METHOD = Decoder(str)
+_ERROR = Decoder(ErrorBody)
+_encode = Encoder().encode
 
 
-def decode(data: bytes | str) -> Frame:
+# --- reading --------------------------------------------------------------------------
+
+
+def decode(data: bytes | Raw) -> Frame:
     """One frame from JSON text; FrameError says what JSON-RPC answers to bad ones."""
     try:
         return _FRAME.decode(data)
@@ -88,3 +95,57 @@ def decode(data: bytes | str) -> Frame:
         raise FrameError(PARSE_ERROR, "not JSON") from None
     except RecursionError:
         raise FrameError(PARSE_ERROR, "nested too deeply") from None
+
+
+def is_batch(data: bytes) -> bool:
+    """Is it an array of messages?"""
+    return data.lstrip(b" \t\r\n")[:1] == b"["
+
+
+def decode_batch(data: bytes) -> list[Raw]:
+    """The members of an array, each still to be decoded."""
+    try:
+        members = _FRAMES.decode(data)
+    except (DecodeError, UnicodeDecodeError, RecursionError):
+        raise FrameError(PARSE_ERROR, "not JSON") from None
+    if not members:
+        raise FrameError(INVALID_REQUEST, "an empty batch")
+    return members
+
+
+def decode_error(raw: Raw | UnsetType) -> ErrorBody:
+    """The error of a response, whatever a careless peer wrote there."""
+    try:
+        return _ERROR.decode(b"null" if raw is UNSET else raw)
+    except (DecodeError, UnicodeDecodeError, RecursionError):
+        return ErrorBody(INVALID_REQUEST, "a malformed error")
+
+
+# --- writing --------------------------------------------------------------------------
+
+
+def request(id: Id, method: str, params: bytes | None = None) -> bytes:
+    """A request; `params` is JSON text already."""
+    head = b'{"jsonrpc":"2.0","id":%b,"method":%b' % (_encode(id), _encode(method))
+    return head + (b"}" if params is None else b',"params":%b}' % params)
+
+
+def notification(method: str, params: bytes | None = None) -> bytes:
+    """A notification; `params` is JSON text already."""
+    head = b'{"jsonrpc":"2.0","method":%b' % _encode(method)
+    return head + (b"}" if params is None else b',"params":%b}' % params)
+
+
+def result(id: Id, result: bytes) -> bytes:
+    """The answer to a request; `result` is JSON text already."""
+    return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (_encode(id), result)
+
+
+def error(
+    id: Id | UnsetType | None, code: int, message: str, data: Any = UNSET
+) -> bytes:
+    """The refusal of a request; without an id when the request could not be read."""
+    body = _encode(ErrorBody(code, message, data))
+    if id is UNSET:
+        return b'{"jsonrpc":"2.0","error":%b}' % body
+    return b'{"jsonrpc":"2.0","id":%b,"error":%b}' % (_encode(id), body)

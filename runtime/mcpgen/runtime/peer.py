@@ -1,0 +1,341 @@
+"""One connection, seen from either side.
+
+A `Peer` numbers what it asks and pairs the answers; it runs what it is asked, each call
+once and answered once, and stops it when told to. It bounds how much is in flight in
+both directions. What a method means is the business of its `Service`, and how bytes
+travel that of its `Link`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable, Coroutine
+from itertools import count
+from typing import Any, Protocol, TypeAlias
+
+from msgspec import UNSET, DecodeError, Raw, Struct, UnsetType
+from msgspec.json import Decoder
+
+from . import jsonrpc
+from .errors import (
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    ConnectionClosed,
+    FrameError,
+    McpError,
+    RequestTimeout,
+)
+from .jsonrpc import Frame, Id
+
+CANCELLED = "notifications/cancelled"
+
+log = logging.getLogger("mcpgen")
+
+Reply: TypeAlias = Callable[[bytes | None], None]
+"""Takes the one answer to a request; None when it is cancelled and gets none."""
+
+
+class Link(Protocol):
+    """How messages leave."""
+
+    def send(self, data: bytes, about: Id | None) -> None:
+        """Queue one message; `about` is the request that it belongs to, if any."""
+
+    def dropped(self, about: Id) -> None:
+        """No answer to that request will come: it was cancelled."""
+
+
+class Service(Protocol):
+    """What this side offers to the other."""
+
+    def request(self, call: Call) -> bytes | Coroutine[Any, Any, bytes]:
+        """The result as JSON text, now or later; McpError refuses."""
+
+    def notification(self, method: str, params: Raw | None, about: Id | None) -> None:
+        """Take note of a notification; nothing is ever answered to it."""
+
+    def takes_batches(self) -> bool:
+        """May the other side send arrays of messages?"""
+
+    def unreadable_id(self) -> UnsetType | None:
+        """The id of an error that answers what could not be read: null, or none."""
+
+
+class Call:
+    """One request of the other side, while it is served."""
+
+    __slots__ = ("cancelled", "id", "method", "params", "peer", "reply", "task")
+
+    def __init__(
+        self,
+        peer: Peer,
+        id: Id,
+        method: str,
+        params: Raw | None,
+        reply: Reply,
+    ) -> None:
+        self.peer = peer
+        self.id = id
+        self.method = method
+        self.params = params
+        self.reply = reply
+        self.task: asyncio.Task[None] | None = None
+        self.cancelled = False
+
+    def cancel(self) -> None:
+        """Stop it; no answer will follow."""
+        self.cancelled = True
+        if self.task is not None:
+            self.task.cancel()
+
+
+class _Cancelled(Struct, rename="camel"):
+    request_id: str | int
+
+
+_CANCELLED = Decoder(_Cancelled)
+
+
+class Peer:
+    """Both directions of one connection."""
+
+    def __init__(self, link: Link, service: Service, *, in_flight: int = 256) -> None:
+        self.link = link
+        self.service = service
+        self.calls: dict[Id, Call] = {}
+        self.closed = False
+        self._limit = in_flight
+        self._room: asyncio.Event | None = None
+        self._ids = count(1)
+        self._pending: dict[Id, asyncio.Future[Raw]] = {}
+        self._loop = asyncio.get_running_loop()
+
+    # --- what comes in ------------------------------------------------------------------
+
+    def receive(self, data: bytes) -> Awaitable[None] | None:
+        """Take one message. An awaitable means: busy, read on when it is done."""
+        if self.closed:
+            return None
+        if jsonrpc.is_batch(data):
+            self._batch(data)
+        else:
+            self._take(data, None)
+        return self._wait_for_room() if len(self.calls) >= self._limit else None
+
+    def refuse(self, error: McpError) -> None:
+        """Answer to something that could not be read as a message."""
+        self.link.send(self._unreadable(error), None)
+
+    def _take(self, data: bytes | Raw, reply: Reply | None) -> bool:
+        """One message; True when it will be answered through `reply`."""
+        frame = Frame()
+        try:
+            frame = jsonrpc.decode(data)
+            kind = frame.kind()
+        except FrameError as error:
+            self._answer(self._unreadable(error, frame), None, reply)
+            return True
+        if kind == "request":
+            self._request(frame, reply)
+            return True
+        if kind == "notification":
+            self._notification(frame)
+        else:
+            self._response(frame)
+        return False
+
+    def _answer(self, data: bytes, about: Id | None, reply: Reply | None) -> None:
+        if reply is None:
+            self.link.send(data, about)
+        else:
+            reply(data)
+
+    def _unreadable(self, error: McpError, frame: Frame | None = None) -> bytes:
+        id: Id | UnsetType | None = self.service.unreadable_id()
+        if frame is not None and frame.method is not UNSET:
+            with contextlib.suppress(FrameError):
+                id = frame.request_id()
+        return jsonrpc.error(id, error.code, error.message)
+
+    def _request(self, frame: Frame, reply: Reply | None) -> None:
+        id = frame.request_id()
+        if id in self.calls:
+            # With its id this error would answer the first request.
+            problem = McpError(INVALID_REQUEST, f"the id {id!r} is in use")
+            self._answer(self._unreadable(problem), None, reply)
+            return
+        params = None if frame.params is UNSET else frame.params
+        call = Call(self, id, frame.method_name(), params, reply or self._replier(id))
+        try:
+            outcome = self.service.request(call)
+        except McpError as error:
+            call.reply(jsonrpc.error(id, error.code, error.message, error.data))
+        except Exception:
+            call.reply(_internal(call))
+        else:
+            if isinstance(outcome, bytes):
+                call.reply(jsonrpc.result(id, outcome))
+            else:
+                self.calls[id] = call
+                call.task = self._loop.create_task(self._run(call, outcome))
+
+    def _replier(self, id: Id) -> Reply:
+        def reply(answer: bytes | None) -> None:
+            if answer is None:
+                self.link.dropped(id)
+            else:
+                self.link.send(answer, id)
+
+        return reply
+
+    async def _run(self, call: Call, outcome: Coroutine[Any, Any, bytes]) -> None:
+        answer: bytes | None
+        try:
+            answer = jsonrpc.result(call.id, await outcome)
+        except McpError as error:
+            answer = jsonrpc.error(call.id, error.code, error.message, error.data)
+        except asyncio.CancelledError:
+            answer = None
+            if not call.cancelled:
+                raise
+        except Exception:
+            answer = _internal(call)
+        finally:
+            del self.calls[call.id]
+            if self._room is not None:
+                self._room.set()
+        call.reply(None if call.cancelled else answer)
+
+    def _notification(self, frame: Frame) -> None:
+        method = frame.method_name()
+        params = None if frame.params is UNSET else frame.params
+        if method == CANCELLED and params is not None:
+            try:
+                call = self.calls.get(_CANCELLED.decode(params).request_id)
+            except DecodeError:
+                call = None  # never answered, not even a bad one
+            if call is not None:
+                call.cancel()
+                return
+        try:
+            self.service.notification(method, params, None)
+        except Exception:
+            log.exception("handling %s failed", method)
+
+    def _response(self, frame: Frame) -> None:
+        try:
+            future = self._pending.get(frame.request_id())
+        except FrameError:
+            future = None
+        if future is None or future.done():
+            log.warning("an answer to no request of ours was dropped")
+        elif frame.error is UNSET:
+            assert frame.result is not UNSET
+            future.set_result(frame.result)
+        else:
+            error = jsonrpc.decode_error(frame.error)
+            future.set_exception(McpError(error.code, error.message, error.data))
+
+    def _batch(self, data: bytes) -> None:
+        try:
+            if not self.service.takes_batches():
+                raise FrameError(
+                    INVALID_REQUEST, "batches are not part of this version"
+                )
+            members = jsonrpc.decode_batch(data)
+        except FrameError as error:
+            self.refuse(error)
+            return
+        answers: list[bytes] = []
+        missing = 0
+        reading = True
+
+        def reply(answer: bytes | None) -> None:
+            nonlocal missing
+            missing -= 1
+            if answer is not None:
+                answers.append(answer)
+            if not reading and not missing:
+                send()
+
+        def send() -> None:
+            if answers:
+                self.link.send(b"[" + b",".join(answers) + b"]", None)
+
+        for member in members:
+            missing += 1
+            if not self._take(member, reply):
+                missing -= 1
+        reading = False
+        if not missing:
+            send()
+
+    async def _wait_for_room(self) -> None:
+        while len(self.calls) >= self._limit and not self.closed:
+            self._room = asyncio.Event()
+            await self._room.wait()
+
+    # --- what goes out ------------------------------------------------------------------
+
+    async def request(
+        self,
+        method: str,
+        params: bytes | None = None,
+        *,
+        about: Id | None = None,
+        timeout: float | None = None,
+    ) -> Raw:
+        """Ask the other side; the result is raw JSON text, an error is raised."""
+        if self.closed:
+            raise ConnectionClosed(method)
+        id = next(self._ids)
+        future: asyncio.Future[Raw] = self._loop.create_future()
+        self._pending[id] = future
+        try:
+            self.link.send(jsonrpc.request(id, method, params), about)
+            async with asyncio.timeout(timeout):
+                return await future
+        except TimeoutError:
+            self._give_up(id, about, "timed out")
+            raise RequestTimeout(f"{method} was not answered in {timeout} s") from None
+        except asyncio.CancelledError:
+            self._give_up(id, about, "no longer needed")
+            raise
+        finally:
+            del self._pending[id]
+
+    def _give_up(self, id: int, about: Id | None, reason: str) -> None:
+        if not self.closed:
+            params = b'{"requestId":%d,"reason":"%b"}' % (id, reason.encode())
+            self.link.send(jsonrpc.notification(CANCELLED, params), about)
+
+    def notify(
+        self, method: str, params: bytes | None = None, *, about: Id | None = None
+    ) -> None:
+        """Tell the other side; nothing comes back."""
+        if not self.closed:
+            self.link.send(jsonrpc.notification(method, params), about)
+
+    async def close(self) -> None:
+        """End everything that is under way, on both sides of the connection."""
+        self.closed = True
+        for future in self._pending.values():
+            if not future.done():
+                future.set_exception(ConnectionClosed("the connection was closed"))
+                future.exception()  # whoever waits sees it; nobody must
+        calls = list(self.calls.values())
+        for call in calls:
+            call.cancel()
+        if self._room is not None:
+            self._room.set()
+        tasks = [call.task for call in calls if call.task is not None]
+        if tasks:
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _internal(call: Call) -> bytes:
+    """An exception that nobody expected: all of it to the log, nothing to the peer."""
+    log.exception("handling %s failed", call.method)
+    return jsonrpc.error(call.id, INTERNAL_ERROR, "internal error")

@@ -1,0 +1,307 @@
+"""One connection: exactly one answer each, in any order, and nothing left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Coroutine
+from typing import Any
+
+import pytest
+from mcpgen.runtime.errors import ConnectionClosed, McpError, RequestTimeout
+from mcpgen.runtime.peer import Call, Peer
+from msgspec import UNSET, Raw, UnsetType
+
+
+class Wire:
+    """A link that keeps what was sent, and lets a test wait for it."""
+
+    def __init__(self) -> None:
+        self.sent: list[Any] = []
+        self.dropped_ids: list[Any] = []
+        self.changed = asyncio.Event()
+
+    def send(self, data: bytes, about: Any) -> None:
+        self.sent.append(json.loads(data))
+        self.changed.set()
+
+    def dropped(self, about: Any) -> None:
+        self.dropped_ids.append(about)
+        self.changed.set()
+
+    async def until(self, count: int) -> list[Any]:
+        async with asyncio.timeout(5):
+            while len(self.sent) < count:
+                self.changed.clear()
+                await self.changed.wait()
+        return self.sent
+
+
+class Echo:
+    """A service: `now` answers at once, `wait` when told, `fail` not well."""
+
+    def __init__(self) -> None:
+        self.batches = False
+        self.null_id = False
+        self.notes: list[str] = []
+        self.go = asyncio.Event()
+        self.started = 0
+        self.stopped = asyncio.Event()
+
+    def request(self, call: Call) -> bytes | Coroutine[Any, Any, bytes]:
+        if call.method == "now":
+            return bytes(call.params or b"{}")
+        if call.method == "refuse":
+            raise McpError(-32601, "no", {"a": 1})
+        if call.method == "crash":
+            raise RuntimeError("secret")
+        return self._later(call)
+
+    async def _later(self, call: Call) -> bytes:
+        self.started += 1
+        try:
+            await self.go.wait()
+        except asyncio.CancelledError:
+            self.stopped.set()
+            raise
+        if call.method == "fail":
+            raise RuntimeError("secret")
+        return b'{"late":true}'
+
+    def notification(self, method: str, params: Raw | None, about: object) -> None:
+        self.notes.append(method)
+        if method == "bad":
+            raise RuntimeError
+
+    def takes_batches(self) -> bool:
+        return self.batches
+
+    def unreadable_id(self) -> UnsetType | None:
+        return None if self.null_id else UNSET
+
+
+class Setup:
+    def __init__(self, **limits: Any) -> None:
+        self.wire, self.echo = Wire(), Echo()
+        self.peer = Peer(self.wire, self.echo, **limits)
+
+    def feed(self, *frames: str | bytes) -> Any:
+        result = None
+        for frame in frames:
+            data = frame if isinstance(frame, bytes) else frame.encode()
+            result = self.peer.receive(data)
+        return result
+
+
+def run(test: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(asyncio.wait_for(test, 10))
+
+
+def request(id: Any, method: str) -> str:
+    return json.dumps({"jsonrpc": "2.0", "id": id, "method": method})
+
+
+def test_the_id_comes_back_as_it_was() -> None:
+    async def main() -> None:
+        at = Setup()
+        at.feed(request(1, "now"), request("1", "now"))
+        assert at.wire.sent == [
+            {"jsonrpc": "2.0", "id": 1, "result": {}},
+            {"jsonrpc": "2.0", "id": "1", "result": {}},
+        ]
+
+    run(main())
+
+
+def test_answers_come_in_any_order() -> None:
+    async def main() -> None:
+        at = Setup()
+        at.feed(request(1, "wait"), request(2, "now"))
+        assert [m["id"] for m in at.wire.sent] == [2]
+        at.echo.go.set()
+        assert [m["id"] for m in await at.wire.until(2)] == [2, 1]
+        assert not at.peer.calls
+
+    run(main())
+
+
+@pytest.mark.parametrize(
+    ("frame", "answer"),
+    [
+        ("{", {"code": -32700, "message": "not JSON"}),
+        ("7", {"code": -32600, "message": "a message is a JSON object"}),
+        ("[]", {"code": -32600, "message": "batches are not part of this version"}),
+        ('{"method":"now"}', {"code": -32600, "message": 'jsonrpc must be "2.0"'}),
+    ],
+)
+@pytest.mark.parametrize("null_id", [False, True])
+def test_what_cannot_be_read_is_refused_once(
+    frame: str, answer: Any, null_id: bool
+) -> None:
+    async def main() -> None:
+        at = Setup()
+        at.echo.null_id = null_id
+        at.feed(frame)
+        expected = {"jsonrpc": "2.0", "error": answer}
+        assert at.wire.sent == [expected | ({"id": None} if null_id else {})]
+
+    run(main())
+
+
+def test_a_bad_envelope_with_a_readable_id_echoes_it() -> None:
+    async def main() -> None:
+        at = Setup()
+        at.feed('{"jsonrpc":"1.0","id":5,"method":"now"}')
+        assert at.wire.sent[0]["id"] == 5
+
+    run(main())
+
+
+def test_a_duplicate_id_does_not_answer_the_first_request() -> None:
+    async def main() -> None:
+        at = Setup()
+        at.feed(request(1, "wait"), request(1, "now"))
+        assert "id" not in at.wire.sent[0]
+        assert at.wire.sent[0]["error"]["code"] == -32600
+        at.echo.go.set()
+        assert (await at.wire.until(2))[1]["result"] == {"late": True}
+        at.feed(request(1, "now"))
+        assert at.wire.sent[2]["id"] == 1
+
+    run(main())
+
+
+@pytest.mark.parametrize("method", ["crash", "fail"])
+def test_an_exception_tells_the_peer_nothing(
+    method: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def main() -> None:
+        at = Setup()
+        at.echo.go.set()
+        at.feed(request(1, method))
+        (answer,) = await at.wire.until(1)
+        assert answer["error"] == {"code": -32603, "message": "internal error"}
+
+    run(main())
+    assert "secret" in caplog.text
+
+
+def test_a_refusal_carries_its_data() -> None:
+    async def main() -> None:
+        at = Setup()
+        at.feed(request(1, "refuse"))
+        error = {"code": -32601, "message": "no", "data": {"a": 1}}
+        assert at.wire.sent == [{"jsonrpc": "2.0", "id": 1, "error": error}]
+
+    run(main())
+
+
+def test_notifications_are_never_answered() -> None:
+    async def main() -> None:
+        at = Setup()
+        at.feed('{"jsonrpc":"2.0","method":"bad"}', '{"jsonrpc":"2.0","method":"x"}')
+        assert at.echo.notes == ["bad", "x"]
+        assert at.wire.sent == []
+
+    run(main())
+
+
+def test_cancelling_stops_the_handler_and_nothing_follows() -> None:
+    async def main() -> None:
+        at = Setup()
+        at.feed(request(1, "wait"))
+        while not at.echo.started:
+            await asyncio.sleep(0)
+        cancelled = '{"jsonrpc":"2.0","method":"notifications/cancelled","params":%s}'
+        at.feed(cancelled % '{"requestId":99}', cancelled % '{"requestId":1}')
+        await at.echo.stopped.wait()
+        while at.peer.calls:
+            await asyncio.sleep(0)
+        assert at.wire.sent == []
+        assert at.wire.dropped_ids == [1]
+
+    run(main())
+
+
+def test_too_much_in_flight_holds_the_reader() -> None:
+    async def main() -> None:
+        at = Setup(in_flight=2)
+        assert at.feed(request(1, "wait")) is None
+        waiting = at.feed(request(2, "wait"))
+        assert waiting is not None
+        held = asyncio.ensure_future(waiting)
+        await asyncio.sleep(0)
+        assert not held.done()
+        at.echo.go.set()
+        await held
+
+    run(main())
+
+
+def test_a_batch_is_answered_as_one() -> None:
+    async def main() -> None:
+        at = Setup()
+        at.echo.batches = True
+        at.echo.go.set()
+        members = [request(1, "wait"), '{"jsonrpc":"2.0","method":"x"}', "7"]
+        at.feed(f"[{','.join(members)}]")
+        (answers,) = await at.wire.until(1)
+        assert {a.get("id"): "result" in a for a in answers} == {1: True, None: False}
+        at.feed('[{"jsonrpc":"2.0","method":"x"}]')
+        at.feed("[]")
+        assert at.wire.sent[1]["error"]["code"] == -32600
+        assert len(at.wire.sent) == 2
+
+    run(main())
+
+
+def test_our_requests_are_paired_with_their_answers() -> None:
+    async def main() -> None:
+        at = Setup()
+        one = asyncio.ensure_future(at.peer.request("a", b"{}"))
+        two = asyncio.ensure_future(at.peer.request("b"))
+        await at.wire.until(2)
+        assert at.wire.sent[0] == {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "a",
+            "params": {},
+        }
+        at.feed('{"jsonrpc":"2.0","id":2,"error":{"code":-1,"message":"no"}}')
+        at.feed('{"jsonrpc":"2.0","id":9,"result":{}}')
+        at.feed('{"jsonrpc":"2.0","id":1,"result":{"x":1}}')
+        assert bytes(await one) == b'{"x":1}'
+        with pytest.raises(McpError, match="no") as caught:
+            await two
+        assert caught.value.code == -1
+
+    run(main())
+
+
+def test_a_timeout_tells_the_peer() -> None:
+    async def main() -> None:
+        at = Setup()
+        with pytest.raises(RequestTimeout):
+            await at.peer.request("a", timeout=0.01)
+        assert at.wire.sent[1]["method"] == "notifications/cancelled"
+        assert at.wire.sent[1]["params"]["requestId"] == 1
+        at.feed('{"jsonrpc":"2.0","id":1,"result":{}}')  # late: dropped
+
+    run(main())
+
+
+def test_closing_leaves_nothing() -> None:
+    async def main() -> None:
+        at = Setup()
+        at.feed(request(1, "wait"))
+        asked = asyncio.ensure_future(at.peer.request("a"))
+        await at.wire.until(1)
+        await at.peer.close()
+        with pytest.raises(ConnectionClosed):
+            await asked
+        assert not at.peer.calls
+        assert at.feed(request(2, "now")) is None
+        assert len(at.wire.sent) == 1
+        assert len(asyncio.all_tasks()) == 1 + 1  # this test, and its guard
+
+    run(main())
