@@ -72,6 +72,14 @@ class Bindings:
         if bool(issues) == verdict:
             yield f"oracle says {verdict}, validator says {issues}"
         try:
+            self.codec.convert(instance, self.names[name])
+        except msgspec.ValidationError as error:
+            if verdict:
+                yield f"oracle says valid, convert says {error}"
+        else:
+            if not verdict:
+                yield "oracle says invalid, convert takes it"
+        try:
             value = self.codec.decode(json.dumps(instance), self.names[name])
         except msgspec.ValidationError as error:
             if verdict:

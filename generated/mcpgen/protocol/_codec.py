@@ -76,8 +76,9 @@ class _Plan(Struct, frozen=True):
     """How to decode a definition: msgspec's part, and what to look at afterwards."""
 
     name: str
-    decode: Callable[[bytes | str], Any] | None
-    """None when msgspec cannot judge it."""
+    target: Any
+    """What msgspec is asked for; None when it cannot judge the definition."""
+    decode: Callable[[bytes | str], Any]
     filled: tuple[tuple[str, Any], ...]
     """Required fields that have a constructor default, and that default."""
 
@@ -124,7 +125,7 @@ class Codec:
         """
         plan = self._plans.get(type) or self._plan(type)
         try:
-            if plan.decode is not None:
+            if plan.target is not None:
                 try:
                     value = plan.decode(data)
                 except msgspec.ValidationError:
@@ -141,8 +142,17 @@ class Codec:
 
     def convert(self, value: Any, type: Any) -> Any:
         """Parsed JSON (dicts, lists, …) → a definition; raises InvalidMessage."""
+        plan = self._plans.get(type) or self._plan(type)
         try:
-            return self._exactly(value, _name(type))
+            if plan.target is not None:
+                try:
+                    made = msgspec.convert(value, plan.target)
+                except msgspec.ValidationError:
+                    pass
+                else:
+                    if all(getattr(made, name) is not d for name, d in plan.filled):
+                        return made
+            return self._exactly(value, plan.name)
         except RecursionError:
             raise _too_deep() from None
 
@@ -206,7 +216,8 @@ class Codec:
 
     def _plan(self, type: Any) -> _Plan:
         name = _name(type)
-        decode = None
+        target: Any = None
+        decode: Callable[[bytes | str], Any] = msgspec.json.decode
         filled: tuple[tuple[str, Any], ...] = ()
         if name not in self._inexact:
             target = self._type(name)
@@ -220,7 +231,7 @@ class Codec:
                     # Alone, a struct may lack its tag; in a union it may not.
                     target = target | _never(target.__struct_config__.tag_field)
             decode = msgspec.json.Decoder(target).decode
-        plan = self._plans[type] = _Plan(name, decode, filled)
+        plan = self._plans[type] = _Plan(name, target, decode, filled)
         return plan
 
     def _exactly(self, value: Any, name: str) -> Any:
