@@ -115,4 +115,13 @@ def test_what_cannot_be_told_apart_is_refused(definitions: dict[str, Any]) -> No
     found, *_ = caught.value.diagnostics
     assert found.code == "name-collision"
     assert found.pointer.startswith("/$defs/")
-    assert "[[name]]" in found.hint
+    assert "in overlay.toml, with at = " in found.hint
+
+
+def test_overrides_settle_what_would_collide() -> None:
+    field = NameOverride("/$defs/A/properties/mime_type", "old_mime_type", "field")
+    data = {"A": obj(mimeType=TEXT, mime_type=TEXT)}
+    assert names(field, **data) == ["A"]
+    two = {"a b": obj(a=TEXT), "aB": obj(a=TEXT), "AB": obj(a=TEXT)}
+    renamed = NameOverride("/$defs/a b", "Spaced")
+    assert names(renamed, **two) == ["AB", "Spaced", "aB"]

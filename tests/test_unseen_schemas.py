@@ -114,7 +114,7 @@ PYTHON = [
     "str",
     "type",
     "Annotated",
-    "OneOf",
+    "AnyOf",
     "Codec",
     "codec",
     "typing",

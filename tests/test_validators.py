@@ -15,7 +15,7 @@ from mcpgen.emit import validators
 from mcpgen.ir import Protocol
 from mcpgen.load import load
 from mcpgen.lower import lower
-from mcpgen.names import NameOverride, resolve_names
+from mcpgen.names import resolve_names
 from mcpgen.render import environment
 
 from tests.fidelity.instances import cases
@@ -47,13 +47,7 @@ def build() -> Iterator[Build]:
             version="test",
             file="schema.json",
         )
-        # The one inline object of a union would have the union's name.
-        overrides = tuple(
-            NameOverride(f"/$defs/{name}{below}", f"{name}Object")
-            for name in definitions
-            for below in ("", "/*")
-        )
-        named = resolve_names(lower(document), overrides)
+        named = resolve_names(lower(document))
         protocol = Protocol("test", "", "extension", document.dialect, named)
         text = validators.emit(protocol, env)["validators.py"]
         for package in (root, f"{root}.test"):
@@ -193,7 +187,7 @@ def test_a_union_with_a_constant_tries_one_arm_only(build: Build) -> None:
 MIXED = [True, 0, 1.0, None, "1", [1, {"a": False}], {"a": [0]}]
 HOSTILE = [
     *('"', "'", '"""', "\\", "\\'", "\n", "\r\n", "\0", "{path}", "{{ x }}", "{% x %}"),
-    *('"); import os; ("', "日本", "\u2028", "\ud800", "class", "__class__", ""),
+    *('"); import os; ("', "日本", "\u2028", "class", "__class__", ""),
 ]
 
 ODD: dict[str, Any] = {

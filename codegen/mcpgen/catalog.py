@@ -250,6 +250,10 @@ class Catalog:
         file = f"{name}/schema.json"
         pin = Pin(name, file, digest, source, license, kind, after, layer)
         compiled = self._with(pin, data).protocol(name)
+        # Imported here: who only reads the catalog needs no templates.
+        from .emit import rehearse
+
+        rehearse(compiled[0], pin.shown)
         if pin.path.exists() and pin.read() != data:
             raise fail(
                 "file-exists",
@@ -327,7 +331,7 @@ def _extend(
     key: str, rows: list[dict[str, Any]], more: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
     """The base's rows with the project's; a project may give a trait further values."""
-    if key == "name":
+    if key in ("name", "field"):
         return more + rows  # the first that matches decides: the project's word
     if key != "trait":
         return rows + more

@@ -111,7 +111,7 @@ def _read(path: Path) -> dict[str, Any] | None:
     if b"mcpgen" not in text:
         return None
     try:
-        tool = tomllib.loads(text.decode()).get("tool", {})
+        tool = tomllib.loads(text.decode("utf-8-sig")).get("tool", {})
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise fail("config-syntax", f"is not TOML: {error}", file=FILE) from None
     table = tool.get("mcpgen") if isinstance(tool, dict) else None

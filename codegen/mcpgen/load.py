@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
+from urllib.parse import unquote
 
 from .diagnostics import CompileError, Diagnostic, clip, did_you_mean, fail
 
@@ -89,11 +90,20 @@ def parse_json(data: bytes, file: str) -> Any:
     if len(data) > MAX_BYTES:
         raise fail("too-large", f"more than {MAX_BYTES} bytes", file=file)
     try:
-        return json.loads(
-            data.decode("utf-8-sig"),
-            object_pairs_hook=_no_duplicates,
-            parse_constant=_no_constant,
+        text = data.decode("utf-8-sig")
+        value = json.loads(
+            text, object_pairs_hook=_no_duplicates, parse_constant=_no_constant
         )
+        if "\\u" in text:
+            # Half of a surrogate pair is JSON, but no text that could be written.
+            json.dumps(value, ensure_ascii=False).encode()
+        return value
+    except UnicodeEncodeError:
+        raise fail(
+            "not-text",
+            "a string holds half of a surrogate pair (\\ud800 to \\udfff)",
+            file=file,
+        ) from None
     except UnicodeDecodeError as error:
         raise fail("not-utf8", f"byte {error.start} is not UTF-8", file=file) from None
     except json.JSONDecodeError as error:
@@ -138,7 +148,7 @@ def ref_target(ref: str) -> str | None:
         prefix = f"#/{keyword}/"
         if ref.startswith(prefix):
             name = ref[len(prefix) :]
-            return None if "/" in name else unescape(name)
+            return None if "/" in name else unescape(unquote(name))
     return None
 
 
@@ -442,7 +452,9 @@ def _is_enum(value: Any) -> str:
 
 def _is_count(value: Any) -> str:
     ok = isinstance(value, int) and not isinstance(value, bool) and value >= 0
-    return "" if ok else "must be a whole number, zero or more"
+    if not ok:
+        return "must be a whole number, zero or more"
+    return "" if value < 2**31 else "is larger than anything could be"
 
 
 def _is_finite(value: Any) -> str:

@@ -9,9 +9,11 @@ result is `All` of the parts, never an approximation.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from typing import Any
 
+from .diagnostics import clip, fail
 from .ir import (
     All,
     AnyType,
@@ -88,11 +90,22 @@ class _Lowering:
     def __init__(self, document: Document) -> None:
         self.document = document
         self.done: dict[str, Type] = {}
+        self.under_way: set[str] = set()
 
     def definition(self, name: str) -> Type:
         if name not in self.done:
             pointer, schema = self.document.definitions[name]
+            if name in self.under_way:
+                raise fail(
+                    "ref-recursive",
+                    f'"{clip(name)}" contains itself beside other keywords',
+                    file=self.document.file,
+                    pointer=pointer,
+                    hint="give the combination a definition of its own",
+                )
+            self.under_way.add(name)
             self.done[name] = self.schema(schema, pointer)
+            self.under_way.discard(name)
         return self.done[name]
 
     def schema(self, schema: Any, pointer: str) -> Type:
@@ -207,12 +220,13 @@ class _Lowering:
             for name, sub in properties.items()
         ]
         # A key can be required without being described.
-        undescribed = additional if additional and not patterns else AnyType()
         fields += [
-            Field(name, undescribed, required=True)
+            Field(name, self._undescribed(name, additional, patterns), required=True)
             for name in required
             if name not in properties
         ]
+        if "properties" not in schema and additional is None:
+            additional = AnyType()  # nothing is described, so nothing is unknown
         return Object(
             tuple(fields),
             additional,
@@ -223,6 +237,13 @@ class _Lowering:
             pointer,
             _doc(schema),
         )
+
+    def _undescribed(
+        self, name: str, additional: Type | None, patterns: tuple[tuple[str, Type], ...]
+    ) -> Type:
+        """What a required key may hold that `properties` does not mention."""
+        matching = [type for pattern, type in patterns if re.search(pattern, name)]
+        return self._merge(matching) if matching else additional or AnyType()
 
     def _field(self, name: str, schema: Any, required: bool, pointer: str) -> Field:
         default = schema.get("default") if isinstance(schema, dict) else None
@@ -371,24 +392,17 @@ def _is_mergeable(part: Type) -> bool:
 
 
 def _is_plain(part: Type) -> bool:
-    """Does nothing but its JSON type matter? (`_allows` decides exactly then.)"""
+    """Can `_allows` decide whether a constant is of this type?"""
     if isinstance(part, Union) and not part.exclusive:
         return all(_is_plain(arm) for arm in part.arms)
-    if isinstance(part, String):
-        return replace(part, format=None) == String()
-    plain = (
-        Null(),
-        Boolean(),
-        Number(),
-        Number(integer=True),
-        Map(AnyType()),
-        Array(AnyType()),
-    )
-    return part in plain
+    if isinstance(part, Number):
+        return part.multiple_of is None  # of fractions, only validators say exactly
+    plain = (Null(), Boolean(), Map(AnyType()), Array(AnyType()))
+    return isinstance(part, String) or part in plain
 
 
 def _allows(part: Type, value: Any) -> bool:
-    """Is the constant of this plain type?"""
+    """Is the constant of this type?"""
     match part:
         case Union(arms=arms):
             return any(_allows(arm, value) for arm in arms)
@@ -397,15 +411,36 @@ def _allows(part: Type, value: Any) -> bool:
         case Boolean():
             return isinstance(value, bool)
         case String():
-            return isinstance(value, str)
+            return isinstance(value, str) and _fits_string(part, value)
         case Number(integer=integer):
             # Canonical text has already turned 1.0 into 1.
             number = int if integer else int | float
-            return isinstance(value, number) and not isinstance(value, bool)
+            return (
+                isinstance(value, number)
+                and not isinstance(value, bool)
+                and _fits_number(part, value)
+            )
         case Array():
             return isinstance(value, list)
         case _:
             return isinstance(value, dict)
+
+
+def _fits_string(type: String, value: str) -> bool:
+    return (
+        (type.min_length is None or len(value) >= type.min_length)
+        and (type.max_length is None or len(value) <= type.max_length)
+        and (type.pattern is None or re.search(type.pattern, value) is not None)
+    )
+
+
+def _fits_number(type: Number, value: int | float) -> bool:
+    return (
+        (type.minimum is None or value >= type.minimum)
+        and (type.maximum is None or value <= type.maximum)
+        and (type.exclusive_minimum is None or value > type.exclusive_minimum)
+        and (type.exclusive_maximum is None or value < type.exclusive_maximum)
+    )
 
 
 def _doc(schema: Any) -> str:

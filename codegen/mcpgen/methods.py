@@ -46,7 +46,7 @@ def derive_protocol(
 ) -> tuple[Protocol, tuple[Diagnostic, ...]]:
     """The whole `Protocol`, and notes about what had to be assumed."""
     derivation = _Derivation(definitions, overlay, document)
-    methods = tuple(derivation.methods())
+    methods, errors = tuple(derivation.methods()), derivation.errors()
     if derivation.problems:
         raise CompileError(derivation.problems)
     names = {method.name for method in methods}
@@ -59,7 +59,7 @@ def derive_protocol(
         definitions=definitions,
         methods=methods,
         capabilities=tuple(derivation.capabilities()),
-        errors=derivation.errors(),
+        errors=errors,
         traits=overlay.traits,
         replaced=tuple(r for r in overlay.replaced if r.method not in names),
     )
@@ -95,14 +95,17 @@ class _Derivation:
         names: dict[str, str] = {}
         for name, definition in self._messages().items():
             method = self._method(name, definition)
-            if method.python_name in names:
+            # As handlers call it: a notification's handler has a prefix.
+            called = method.python_name
+            if method.kind == "notification":
+                called = f"on_{called}"
+            if called in names:
                 self._problem(
                     "name-collision",
-                    f'"{name}" and "{names[method.python_name]}" would both be called '
-                    f"{method.python_name}",
+                    f'"{name}" and "{names[called]}" would both be called {called}',
                     definition,
                 )
-            names[method.python_name] = name
+            names[called] = name
             yield method
 
     def _messages(self) -> dict[str, Definition]:
@@ -131,7 +134,7 @@ class _Derivation:
 
     def _method(self, name: str, definition: Definition) -> Method:
         kind, sent_by, embedded = self._direction(name, definition)
-        base = definition.name.removesuffix(_SUFFIX[kind])
+        base = definition.name.removesuffix(_SUFFIX[kind]) or definition.name
         params = self._field(definition.type, "params")
         request = kind == "request"
         return Method(
@@ -249,6 +252,7 @@ class _Derivation:
     def errors(self) -> tuple[ErrorCode, ...]:
         """The overlay's codes, and those that the schema defines as `XError`."""
         found = {error.code: error for error in self.overlay.errors}
+        names = {error.name for error in self.overlay.errors}
         for definition in self.by_name.values():
             if definition.inline or not definition.name.endswith("Error"):
                 continue
@@ -256,7 +260,16 @@ class _Derivation:
             code = self._field(inner.type if inner else definition.type, "code")
             value = _single(code.type) if code else None
             if isinstance(value, int) and value not in found:
-                name = constant_name(definition.name.removesuffix("Error"))
+                name = constant_name(
+                    definition.name.removesuffix("Error") or definition.name
+                )
+                if name in names:
+                    self._problem(
+                        "name-collision",
+                        f"another error code is called {name}",
+                        definition,
+                    )
+                names.add(name)
                 found[value] = ErrorCode(name, value, definition.doc)
         return tuple(sorted(found.values(), key=lambda e: (-e.code, e.name)))
 

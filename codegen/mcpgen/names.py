@@ -29,6 +29,7 @@ from .ir import (
     Type,
     Union,
 )
+from .load import escape
 
 MAX_NAME = 120
 """Longer names are refused: no reader and no file system is helped by them."""
@@ -50,6 +51,7 @@ _CLASS_RESERVED = (
     | {
         # What generated modules have at their top, in lower case.
         *("annotations", "codec", "convert", "decode", "encode", "typing"),
+        *("client", "methods", "server", "types", "validators"),
     }
 )
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
@@ -57,10 +59,13 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 @dataclass(frozen=True)
 class NameOverride:
-    """The overlay's word on the name of an inline object, by pointer pattern."""
+    """The overlay's word on the name of a definition, an inline object or a field."""
 
     at: str
+    """A pattern of JSON pointers."""
     name: str
+    kind: str = "name"
+    """`name` for classes, `field` for attributes."""
 
 
 def resolve_names(
@@ -85,7 +90,7 @@ def pascal_case(name: str) -> str:
 
 def class_name(name: str) -> str:
     """A definition's name as a Python class name: unchanged wherever possible."""
-    if name.isascii() and name.isidentifier():
+    if name.isascii() and name.isidentifier() and not name.startswith("__"):
         return f"{name}_" if name in _CLASS_RESERVED else name
     made = pascal_case(name)
     return f"Definition{made}" if not made or made[0].isdigit() else made
@@ -125,7 +130,12 @@ class _Names:
         self.definitions = definitions
         self.overrides = overrides
         self.file = file
-        self.renamed = {d.schema_name: class_name(d.schema_name) for d in definitions}
+        # Patterns are for inline objects; a definition is renamed by its own pointer.
+        exact = {o.at: o.name for o in overrides if o.kind == "name"}
+        self.renamed = {
+            d.schema_name: exact.get(_generic(d.pointer)) or class_name(d.schema_name)
+            for d in definitions
+        }
         self.reserved = frozenset(self.renamed.values())
         self.taken: dict[str, Definition] = {}
         self.problems: list[Diagnostic] = []
@@ -160,14 +170,29 @@ class _Names:
                 definition.pointer,
             )
 
-    def _complain(self, code: str, message: str, pointer: str) -> None:
+    def _override(self, kind: str, pointer: str) -> str:
+        """The overlay's word on a name; empty when it has none."""
+        generic = _generic(pointer)
+        return next(
+            (
+                o.name
+                for o in self.overrides
+                if o.kind == kind and fnmatch.fnmatchcase(generic, o.at)
+            ),
+            "",
+        )
+
+    def _complain(
+        self, code: str, message: str, pointer: str, table: str = "name"
+    ) -> None:
         self.problems.append(
             Diagnostic(
                 code,
                 message,
                 self.file,
                 pointer,
-                "give it a name of its own: [[name]] in the overlay",
+                f"give it a name of its own: [[{table}]] in overlay.toml, "
+                f'with at = "{clip(_generic(pointer))}"',
             )
         )
 
@@ -242,12 +267,9 @@ class _Names:
         )
 
     def _hoist(self, object: Object, path: str, pointer: str) -> Ref:
-        override = next(
-            (o for o in self.overrides if fnmatch.fnmatchcase(_generic(pointer), o.at)),
-            None,
-        )
-        if override is not None:
-            shared = self._inline(object, override.name, pointer)
+        override = self._override("name", pointer)
+        if override:
+            shared = self._inline(object, override, pointer)
             other = self.taken.get(shared.name)
             if other is None or _shape(other.type) == _shape(shared.type):
                 self.taken.setdefault(shared.name, shared)
@@ -266,12 +288,15 @@ class _Names:
 
     def _fields(self, object: Object, pointer: str) -> tuple[Field, ...]:
         """Python names for the keys; two keys that fold into one name use their all."""
-        reserved = frozenset({"extra"} if object.is_open else ())
+        # In a class body a field hides the class of the same name.
+        reserved = self.reserved | ({"extra"} if object.is_open else set())
         short = [field_name(f.wire_name, reserved) for f in object.fields]
         fields = []
         for field, name in zip(object.fields, short, strict=True):
             if short.count(name) > 1 and "/" in field.wire_name:
                 name = field_name(field.wire_name.replace("/", "_"), reserved)
+            place = f"{pointer}/properties/{escape(field.wire_name)}"
+            name = self._override("field", place) or name
             fields.append(replace(field, python_name=name))
         seen: dict[str, str] = {}
         for field in fields:
@@ -280,7 +305,8 @@ class _Names:
                     "name-collision",
                     f'the keys "{clip(seen[field.python_name])}" and "{clip(field.wire_name)}" '
                     f"would both be called {clip(field.python_name)}",
-                    pointer,
+                    f"{pointer}/properties/{escape(field.wire_name)}",
+                    "field",
                 )
             elif len(field.python_name) > MAX_NAME:
                 self._complain(

@@ -46,6 +46,7 @@ class Overlay:
 
 _TABLES = {
     "name": {"at", "name"},
+    "field": {"at", "name"},
     "capability": {"method", "owner", "path"},
     "result": {"method", "result"},
     "deprecated": {"methods", "note", "since"},
@@ -70,7 +71,11 @@ def read_overlay(table: dict[str, Any], chain: tuple[str, ...], file: str) -> Ov
         return [row for row in table.get(name, []) if holds(row)]
 
     return Overlay(
-        names=tuple(NameOverride(r["at"], r["name"]) for r in rows("name")),
+        names=tuple(
+            NameOverride(r["at"], r["name"], kind)
+            for kind in ("name", "field")
+            for r in rows(kind)
+        ),
         capabilities=tuple(
             CapabilityGate(r["method"], r["owner"], tuple(r["path"]))
             for r in rows("capability")

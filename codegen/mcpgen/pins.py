@@ -40,7 +40,9 @@ class Layer:
         """A TOML file of [[tables]]; an absent file has none. `code` is for mistakes."""
         shown = self.shown(name)
         try:
-            tables = tomllib.loads((self.directory / name).read_bytes().decode())
+            tables = tomllib.loads(
+                (self.directory / name).read_bytes().decode("utf-8-sig")
+            )
         except (FileNotFoundError, NotADirectoryError):
             return {}
         except OSError as error:

@@ -217,7 +217,7 @@ def _extra(known: Iterable[str], output: Path) -> Iterator[str]:
     for entry in sorted(output.iterdir()):
         if entry.is_file():
             inside = [entry]
-        elif entry.name in packages:
+        elif entry.name in packages or _was_generated(entry):
             inside = sorted(p for p in entry.rglob("*") if p.is_file())
         else:
             continue
@@ -227,6 +227,11 @@ def _extra(known: Iterable[str], output: Path) -> Iterator[str]:
             if hidden or _IGNORED & set(relative.parts) or relative.as_posix() in paths:
                 continue
             yield relative.as_posix()
+
+
+def _was_generated(directory: Path) -> bool:
+    """A package of an earlier run that no MANIFEST remembers."""
+    return (_bytes(directory, "__init__.py") or b"").startswith(_MARK)
 
 
 def _bytes(output: Path, path: str) -> bytes | None:

@@ -12,7 +12,7 @@ import typer
 from ..catalog import Catalog, module_name
 from ..config import Config, require_config
 from ..diagnostics import Diagnostic
-from .common import Format, FormatOption, report, reporting
+from .common import Format, FormatOption, report, reporting, warnings
 
 MAX_DIFF_LINES = 200
 
@@ -42,7 +42,7 @@ def generate(format: FormatOption = Format.text) -> None:
         done = publish(files, config.output)
         names = versions(config, catalog)
         for name in names:
-            notes += catalog.protocol(name)[1]
+            notes += warnings(catalog.protocol(name)[1])
         notes += [_edited(path) for path in done.kept]
         inside = Counter(path.split("/")[0] for path in files)
         written = Counter(path.split("/")[0] for path in done.written)

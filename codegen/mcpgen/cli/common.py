@@ -45,6 +45,14 @@ def reporting(style: Format) -> Iterator[list[Diagnostic]]:
     except CompileError as error:
         report([*error.diagnostics, *notes], style)
         raise typer.Exit(2) from None
+    except RecursionError:
+        problem = Diagnostic(
+            "too-deep",
+            "the definitions refer to one another too deeply to be compiled",
+            hint="a chain of some hundred definitions is too long",
+        )
+        report([problem, *notes], style)
+        raise typer.Exit(2) from None
     except BrokenPipeError:
         # The reader (`head`, a pager) has seen enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -62,6 +70,11 @@ def report(diagnostics: Iterable[Diagnostic], style: Format) -> None:
     found = sort(diagnostics)
     if found:
         typer.echo(FORMATS[style.value](found), err=True)
+
+
+def warnings(found: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """What is worth saying every time; notes are for `schema add` and `verify`."""
+    return [diagnostic for diagnostic in found if diagnostic.severity != "note"]
 
 
 def here() -> Catalog:

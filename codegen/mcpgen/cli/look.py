@@ -9,7 +9,7 @@ import typer
 
 from ..diagnostics import clip, did_you_mean, fail
 from ..ir import Method, to_json
-from .common import Format, FormatOption, here, reporting
+from .common import Format, FormatOption, here, reporting, warnings
 from .table import table
 
 VersionArgument = Annotated[
@@ -36,7 +36,7 @@ def ir(
     """
     with reporting(format) as notes:
         protocol, found = here().protocol(version)
-        notes += found
+        notes += warnings(found)
         content: object = protocol
         if definition is not None:
             try:
@@ -68,7 +68,7 @@ def methods(
     """
     with reporting(format) as notes:
         protocol, found = here().protocol(version)
-        notes += found
+        notes += warnings(found)
         ordered = sorted(protocol.methods, key=lambda m: (m.kind != "request", m.name))
         if as_json:
             typer.echo(json.dumps([to_json(m) for m in ordered], indent=2))

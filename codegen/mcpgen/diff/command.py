@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..catalog import Catalog
-from ..cli.common import Format, here, reporting
+from ..cli.common import Format, here, reporting, warnings
+from ..diagnostics import fail
 
 if TYPE_CHECKING:
     from ..ir import Protocol
@@ -97,7 +98,7 @@ def diff(
     with reporting(Format.text) as notes:
         catalog = here()
         before, after = catalog.protocol(old), catalog.protocol(new)
-        notes += {*before[1], *after[1]}
+        notes += warnings({*before[1], *after[1]})
         changes = narrow(
             compare(before[0], after[0]),
             breaking=breaking,
@@ -150,6 +151,13 @@ def _history(report: Report, catalog: Catalog) -> list[Protocol]:
 def _write(path: Path, text: str) -> None:
     """All or nothing: a reader sees the old file or the new one."""
     target = path.resolve()
+    if not target.parent.is_dir():
+        raise fail(
+            "file-unwritable",
+            "its directory does not exist",
+            file=str(path),
+            hint="make the directory first",
+        )
     if target.exists() and not target.is_file():
         target.write_text(text, encoding="utf-8")  # a device: nothing to replace
         return

@@ -11,8 +11,11 @@ from collections.abc import Callable
 
 import jinja2
 
+from .. import resources
+from ..diagnostics import clip, fail
 from ..ir import Protocol
 from ..pins import module_name
+from ..render import environment
 from . import methods, package, stubs, types, validators
 
 Emitter = Callable[[Protocol, jinja2.Environment], dict[str, str]]
@@ -47,6 +50,22 @@ def emit_shared(
             "_stubs": "stubs",
         }.items()
     } | {"py.typed": ""}
+
+
+def rehearse(protocol: Protocol, file: str) -> None:
+    """Emit everything once, to see that it can be done; CompileError otherwise."""
+    env = environment(resources.templates_dir())
+    for emit in EMITTERS:
+        for name, text in emit(protocol, env).items():
+            try:
+                compile(text, name, "exec", dont_inherit=True)
+            except (SyntaxError, ValueError) as error:
+                raise fail(
+                    "internal-syntax",
+                    f"{name} would not be Python: {clip(str(error))}",
+                    file=file,
+                    hint="this is a mistake in mcpgen or its templates; please report it",
+                ) from None
 
 
 def _traits(protocols: tuple[Protocol, ...]) -> list[dict[str, str]]:

@@ -44,8 +44,9 @@ class Drawers:
         self.tags: dict[str, str] = {}
         """Struct → the wire key that msgspec uses as its tag."""
         self._methods = sorted(protocol.methods, key=lambda m: m.name)
-        self._exact: dict[str, bool] = {}
         self._assign_tags(protocol)
+        self._inexact: set[str] = set()
+        self._find_inexact()
 
     # --- which drawer ---------------------------------------------------------------
 
@@ -61,6 +62,8 @@ class Drawers:
         fields = definition.type.fields
         if not fields or any(_needs_escape(f.wire_name) for f in fields):
             return True
+        if definition.type.is_open and any(not f.wire_name for f in fields):
+            return True  # the empty key is that of `extra`
         inline_open = definition.inline and definition.type.is_open
         return inline_open and not self.methods_with(name)
 
@@ -188,20 +191,24 @@ class Drawers:
         if self.is_struct(name):
             return self._is_struct_exact(name)
         type = self.definitions[name].type
-        return not self.fix(type, "value") and self._is_exact(type, (name,))
+        return not self.fix(type, "value") and self._is_exact(type, (Ref(name),))
+
+    def _find_inexact(self) -> None:
+        """All structs are innocent until shown otherwise; one found may convict others."""
+        suspects = [name for name in self.definitions if self.is_struct(name)]
+        while convicted := {n for n in suspects if not self._looks_exact(n)}:
+            self._inexact |= convicted
+            suspects = [name for name in suspects if name not in convicted]
+
+    def _looks_exact(self, name: str) -> bool:
+        type = self.definitions[name].type
+        assert isinstance(type, Object)
+        bounded = (type.min_properties, type.max_properties) != (None, None)
+        plain = not (type.also or type.names or type.patterns or bounded)
+        return plain and all(self._is_exact(f.type) for f in type.fields)
 
     def _is_struct_exact(self, name: str) -> bool:
-        if name not in self._exact:
-            self._exact[name] = True  # recursion: innocent until shown otherwise
-            type = self.definitions[name].type
-            assert isinstance(type, Object)
-            plain = not (type.also or type.names) and type.min_properties is None
-            self._exact[name] = (
-                plain
-                and type.max_properties is None
-                and all(self._is_exact(f.type, ()) for f in type.fields)
-            )
-        return self._exact[name]
+        return name not in self._inexact
 
     def _filled(self, name: str) -> set[str]:
         """Required keys that a constructor fills in: msgspec would not miss them."""
@@ -211,7 +218,10 @@ class Drawers:
             if f.required and (is_constant(f.type) or has_default(f))
         }
 
-    def _is_exact(self, type: Type, seen: tuple[str, ...]) -> bool:
+    def _is_exact(self, type: Type, above: tuple[Type, ...] = ()) -> bool:
+        if type in above:
+            return self.is_any(type)  # recursive: `Any` at run time
+        seen = (*above, type)
         match type:
             case AnyType() | Null() | Boolean() | String():
                 return True
@@ -228,19 +238,17 @@ class Drawers:
                     return True  # checked in __post_init__
                 if self.is_struct(name):
                     return not self._filled(name) and self._is_struct_exact(name)
-                if name in seen:
-                    return self.is_any(type)
-                return self._is_exact(self.definitions[name].type, (*seen, name))
+                return self._is_exact(self.definitions[name].type, seen)
             case Union():
                 return self.is_any(type) or self._is_union_exact(type, seen)
             case _:
                 return False
 
-    def _is_union_exact(self, union: Union, seen: tuple[str, ...]) -> bool:
+    def _is_union_exact(self, union: Union, seen: tuple[Type, ...]) -> bool:
         leaves = list(self._leaves(union))
         objects = self._objects(union)
         if self.choice(union):
-            return True  # picked, and checked, in Python
+            return not union.exclusive  # picked, and checked, in Python
         if not self.is_native(union) or any(self.fix(leaf, "x") for leaf in leaves):
             return False
         tag = self._tag(objects)
@@ -254,35 +262,38 @@ class Drawers:
                 return False
         return True
 
-    def is_any(self, type: Type, assumed: frozenset[str] = frozenset()) -> bool:
+    def is_any(self, type: Type, assumed: frozenset[Type] = frozenset()) -> bool:
         """Is it a long way to say "any JSON value"? (`JSONValue` is.)"""
+        if type in assumed:
+            return True  # what is to be shown may be assumed further down
+        below = assumed | {type}
         match type:
             case AnyType():
                 return True
             case Ref(name=name):
-                target = self.definitions[name].type
-                return name in assumed or self.is_any(target, assumed | {name})
+                return self.is_any(self.definitions[name].type, below)
             case Union(exclusive=False):
-                leaves = list(type.arms)
-                for arm in type.arms:
-                    if isinstance(arm, Ref):
-                        leaves.append(self.definitions[arm.name].type)
-                scalars = {Null(), Boolean(), Number(), String()} <= set(leaves)
-                arrays = any(
-                    isinstance(leaf, Array)
-                    and leaf == Array(leaf.items)
-                    and self.is_any(leaf.items, assumed)
-                    for leaf in leaves
+                leaves = [*type.arms, *(self._target(arm) for arm in type.arms)]
+                return (
+                    {Null(), Boolean(), Number(), String()} <= set(leaves)
+                    and any(
+                        isinstance(leaf, Array)
+                        and leaf == Array(leaf.items)
+                        and self.is_any(leaf.items, below)
+                        for leaf in leaves
+                    )
+                    and any(
+                        isinstance(leaf, Map)
+                        and leaf == Map(leaf.values)
+                        and self.is_any(leaf.values, below)
+                        for leaf in leaves
+                    )
                 )
-                maps = any(
-                    isinstance(leaf, Map)
-                    and leaf == Map(leaf.values)
-                    and self.is_any(leaf.values, assumed)
-                    for leaf in leaves
-                )
-                return scalars and arrays and maps
             case _:
                 return False
+
+    def _target(self, type: Type) -> Type:
+        return self.definitions[type.name].type if isinstance(type, Ref) else type
 
     # --- what Python must do after msgspec --------------------------------------------
 
@@ -344,12 +355,11 @@ def _unions(type: Type) -> Iterator[Union]:
 
 
 def has_plain_bounds(type: Number) -> bool:
-    """Can msgspec be told the bounds? One at each end, whole for whole numbers."""
+    """Can msgspec be told the bounds? One at each end, and whole: they hold for `int`."""
     low = [b for b in (type.minimum, type.exclusive_minimum) if b is not None]
     high = [b for b in (type.maximum, type.exclusive_maximum) if b is not None]
     return max(len(low), len(high)) < 2 and all(
-        abs(bound) < 2**53 and not (type.integer and bound != int(bound))
-        for bound in low + high
+        abs(bound) < 2**53 and bound == int(bound) for bound in low + high
     )
 
 

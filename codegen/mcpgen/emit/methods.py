@@ -45,4 +45,4 @@ def emit(protocol: Protocol, env: jinja2.Environment) -> dict[str, str]:
 def constant(method: Method) -> str:
     """What the method's row is called: `CallToolRequest` → `CALL_TOOL`."""
     suffix = "Request" if method.kind == "request" else "Notification"
-    return constant_name(method.definition.removesuffix(suffix))
+    return constant_name(method.definition.removesuffix(suffix) or method.definition)

@@ -13,7 +13,7 @@ _OTHER: dict[Side, Side] = {"client": "server", "server": "client"}
 def emit(protocol: Protocol, env: jinja2.Environment) -> dict[str, str]:
     """The stubs of both sides."""
     template = env.get_template("stubs/side.py.jinja")
-    methods = sorted(protocol.methods, key=lambda m: m.name)
+    methods = sorted(protocol.methods, key=lambda m: (m.kind != "request", m.name))
     files = {}
     for side, other in _OTHER.items():
         incoming = [_stub(m) for m in methods if other in m.sent_by]

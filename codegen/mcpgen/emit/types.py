@@ -53,7 +53,7 @@ def emit(protocol: Protocol, env: jinja2.Environment) -> dict[str, str]:
         "inexact": sorted(n for n in names if not drawers.is_exact_alone(n)),
         "use": module.use,
         "tagged": bool(drawers.tags),
-        "chooses": "OneOf" in module.used,
+        "chooses": "AnyOf" in module.used,
         "imports": module.imports(structs, aliases),
         "exported": sorted([*names, "convert", "decode", "encode"]),
     }
@@ -110,7 +110,9 @@ class _Module:
 
     def spelled(self, name: str) -> str:
         """An imported name as the module spells it: a definition may have taken it."""
-        return f"_{name}" if name in self.definitions else name
+        while name in self.definitions:
+            name = f"_{name}"
+        return name
 
     def imports(
         self, structs: list[_Struct], aliases: list[_Alias]
@@ -121,7 +123,7 @@ class _Module:
         self.used |= {"TypeAlias"} if aliases else set()
         if any(alias.recursive for alias in aliases):
             self.used |= {"TYPE_CHECKING", "Any"}
-        if "OneOf" in self.used:
+        if "AnyOf" in self.used:
             self.use("TYPE_CHECKING")
         found = []
         for module, names in _IMPORTED.items():
@@ -164,7 +166,7 @@ class _Module:
                 arms = list(dict.fromkeys(self.annotation(arm) for arm in type.arms))
                 if self.drawers.is_native(type):
                     return " | ".join(arms)
-                return f"{self.use('OneOf')}[{', '.join(arms)}]"
+                return f"{self.use('AnyOf')}[{', '.join(arms)}]"
             case _:
                 return self.use("Any")
 
@@ -259,12 +261,10 @@ class _Module:
         return _Line(f.python_name, annotation, default, f.doc)
 
     def _extra(self, type: Object) -> _Line:
-        # Keys that never come from the wire: no schema has the empty one, but who knows.
-        key = "" if all(f.wire_name for f in type.fields) else "\0"
         return _Line(
             "extra",
             f"{self.use('Extra')} | {self.use('UnsetType')}",
-            f"{self.use('field')}(default={self.use('UNSET')}, name={_python(key)})",
+            f"{self.use('field')}(default={self.use('UNSET')}, name=\"\")",
             "Keys that the schema does not name; kept, and sent again.",
         )
 

@@ -65,8 +65,8 @@ class _Choice(Struct, frozen=True):
     arms: tuple[Any, ...]
 
 
-class OneOf:
-    """`OneOf[A, B]`: to a type checker a union, to msgspec anything."""
+class AnyOf:
+    """`AnyOf[A, B]`: to a type checker a union, to msgspec anything."""
 
     def __class_getitem__(cls, arms: Any) -> Any:
         return Annotated[Any, _Choice(arms if isinstance(arms, tuple) else (arms,))]
@@ -93,6 +93,7 @@ class _Shape(Struct, frozen=True):
 
 
 class _Arm(Struct, frozen=True):
+    keeps_extra: bool
     required: frozenset[str]
     known: frozenset[str]
     constants: tuple[tuple[str, Any], ...]
@@ -136,7 +137,7 @@ class Codec:
                             break  # given by the message, or by the constructor?
                     else:
                         return value
-            return self._exactly(msgspec.json.decode(data), plan.name)
+            return self._exactly(self._parsed(data), plan.name)
         except RecursionError:
             raise _too_deep() from None
 
@@ -159,9 +160,11 @@ class Codec:
     def encode(self, value: Any) -> bytes:
         """A definition → JSON text; keys in `extra` stand beside the known ones."""
         try:
-            return msgspec.json.encode(value)
+            data = msgspec.json.encode(value)
         except TypeError:
             return msgspec.json.encode(_plain(value))
+        # A plain dict assigned to `extra` was taken for a field of that (empty) name.
+        return msgspec.json.encode(_plain(value)) if b'"":' in data else data
 
     # --- used by generated code ---------------------------------------------------------
 
@@ -175,8 +178,8 @@ class Codec:
     def pick(self, value: Any, *arms: type[Struct]) -> Any:
         """The one of `arms` that `value` is; what is typed already stays as it is.
 
-        An arm must fit exactly. Of several, the one with the most constants, then the
-        one that knows the most of the keys, loses the least.
+        An arm must fit exactly. Of several, the one that loses the fewest keys, then
+        the one with the most constants, then the one that knows the most keys.
         """
         if isinstance(value, arms):
             return value
@@ -187,8 +190,9 @@ class Codec:
                 value[key] == constant for key, constant in facts.constants
             ):
                 known = len(facts.known & value.keys())
-                ranked.append((-len(facts.constants), -known, index))
-        for _, _, index in sorted(ranked):
+                lost = 0 if facts.keeps_extra else len(value) - known
+                ranked.append((lost, -len(facts.constants), -known, index))
+        for *_, index in sorted(ranked):
             arm = arms[index]
             try:
                 if arm.__name__ not in self._inexact:
@@ -204,7 +208,18 @@ class Codec:
     # --- how it is done -------------------------------------------------------------------
 
     def _type(self, name: str) -> Any:
-        return getattr(sys.modules[self._module], name)
+        try:
+            return getattr(sys.modules[self._module], name)
+        except AttributeError:
+            raise TypeError(f"there is no definition {name!r}") from None
+
+    def _parsed(self, data: bytes | str) -> Any:
+        try:
+            return msgspec.json.decode(data)
+        except msgspec.ValidationError as error:  # a number that no float can hold
+            from ._issues import Issue
+
+            raise InvalidMessage([Issue("$", str(error))]) from None
 
     def _load(self) -> dict[str, Callable[..., list[Issue]]]:
         package = self._module.rpartition(".")[0]
@@ -248,8 +263,10 @@ class Codec:
             required.add(config.tag_field)
             known.add(config.tag_field)
             constants.append((config.tag_field, config.tag))
+        keeps_extra = False
         for f in msgspec.structs.fields(arm):
             if _is_extra(f):
+                keeps_extra = True
                 continue
             known.add(f.encode_name)
             if f.default is not UNSET:
@@ -259,7 +276,9 @@ class Codec:
                     and f.default is not msgspec.NODEFAULT
                 ):
                     constants.append((f.encode_name, f.default))
-        facts = _Arm(frozenset(required), frozenset(known), tuple(constants))
+        facts = _Arm(
+            keeps_extra, frozenset(required), frozenset(known), tuple(constants)
+        )
         self._arms[arm] = facts
         return facts
 
@@ -290,28 +309,38 @@ class Codec:
             for arm in arms
         ]
         lists, dicts = (
-            [
-                maker
-                for arm in bases
-                if typing.get_origin(arm) is kind and (maker := self._maker(arm))
-            ]
+            [(arm, self._maker(arm)) for arm in bases if typing.get_origin(arm) is kind]
             for kind in (list, dict)
         )
         # A whole number stays what it is where fractions are welcome.
         whole = int in bases and float not in bases
-        if structs:
-            dicts.insert(0, lambda value: self.pick(value, *structs))
-        if not (lists or dicts or whole):
+        made = any(maker for _, maker in lists + dicts)
+        if not (structs or made or whole):
             return None
 
         def make(value: Any) -> Any:
             if isinstance(value, dict):
-                return _first(dicts, value)
+                return self._object(value, structs, dicts)
             if isinstance(value, list):
                 return _first(lists, value)
-            return int(value) if whole and isinstance(value, float) else value
+            exact = whole and isinstance(value, float) and value.is_integer()
+            return int(value) if exact else value
 
         return make
+
+    def _object(
+        self, value: dict[str, Any], structs: list[type[Struct]], dicts: list[Any]
+    ) -> Any:
+        """The struct that is meant, unless a dict would keep more of the keys."""
+        try:
+            picked = self.pick(value, *structs)
+        except ValueError:
+            return _first(dicts, value)
+        facts = self._arms.get(type(picked)) or self._facts(type(picked))
+        if facts.keeps_extra or value.keys() <= facts.known or not dicts:
+            return picked
+        fits = any(_fits(value, arm) for arm, _ in dicts)
+        return _first(dicts, value) if fits else picked
 
     def _build(self, value: dict[str, Any], type_: type[Struct]) -> Struct:
         shape = self._shapes.get(type_) or self._shape(type_)
@@ -348,7 +377,11 @@ def _too_deep() -> InvalidMessage:
 
 
 def _name(type: Any) -> str:
-    return type if isinstance(type, str) else type.__name__
+    if isinstance(type, str):
+        return type
+    if _is_struct(type):
+        return type.__name__
+    raise TypeError("give the class of a definition, or the name of an alias")
 
 
 def _is_struct(type_: Any) -> TypeGuard[type[Struct]]:
@@ -369,14 +402,20 @@ def _container_maker(
     return lambda value: {key: item(each) for key, each in value.items()}
 
 
-def _first(makers: list[Callable[[Any], Any]], value: Any) -> Any:
-    """What the first of them makes that can; the value itself when none can."""
-    for make in makers:
-        try:
-            return make(value)
-        except (TypeError, ValueError, AttributeError):
-            continue  # another arm of this kind must be meant
+def _first(arms: list[tuple[Any, Callable[[Any], Any] | None]], value: Any) -> Any:
+    """The value as the first arm that it fits; as it is when it fits none exactly."""
+    for arm, make in arms:
+        if _fits(value, arm):
+            return value if make is None else make(value)
     return value
+
+
+def _fits(value: Any, arm: Any) -> bool:
+    try:
+        msgspec.convert(value, arm)
+    except msgspec.ValidationError:
+        return False
+    return True
 
 
 def _flatten(arms: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -400,7 +439,7 @@ def _plain(value: Any) -> Any:
         result = {} if config.tag_field is None else {config.tag_field: config.tag}
         for name, key in zip(value.__struct_fields__, value.__struct_encode_fields__):
             item = getattr(value, name)
-            if isinstance(item, Extra):
+            if isinstance(item, Extra) or (not key and isinstance(item, dict)):
                 result |= {k: _plain(v) for k, v in item.items() if k not in result}
             elif item is not UNSET:
                 result[key] = _plain(item)

@@ -21,10 +21,10 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 from .._codec import Codec, Extra
 
 if TYPE_CHECKING:
-    from typing import Union as OneOf
+    from typing import Union as AnyOf
 else:
     # What msgspec cannot tell apart is anything to it; __post_init__ sorts it out.
-    from .._codec import OneOf
+    from .._codec import AnyOf
 
 __all__ = [
     "Annotated",
@@ -469,7 +469,7 @@ class EmbeddedResource(Struct, kw_only=True, tag_field="type", tag="resource"):
     """
 
     type: typing.ClassVar[Literal["resource"]] = "resource"
-    resource: OneOf[TextResourceContents, BlobResourceContents]
+    resource: AnyOf[TextResourceContents, BlobResourceContents]
     annotations: EmbeddedResourceAnnotations | UnsetType = UNSET
 
     def __post_init__(self) -> None:
@@ -1256,7 +1256,7 @@ class ReadResourceResult(
 ):
     """The server's response to a resources/read request from the client."""
 
-    contents: list[OneOf[TextResourceContents, BlobResourceContents]]
+    contents: list[AnyOf[TextResourceContents, BlobResourceContents]]
     meta: dict[str, Any] | UnsetType = field(default=UNSET, name="_meta")
     """This result property is reserved by the protocol to allow clients and servers to
     attach additional metadata to their responses.
@@ -1741,14 +1741,14 @@ ClientRequest: TypeAlias = (
     | CompleteRequest
 )
 
-ClientResult: TypeAlias = OneOf[Result, CreateMessageResult, ListRootsResult]
+ClientResult: TypeAlias = AnyOf[Result, CreateMessageResult, ListRootsResult]
 
 Cursor: TypeAlias = str
 """An opaque token used to represent a cursor for pagination."""
 
 EmptyResult: TypeAlias = Result
 
-JSONRPCMessage: TypeAlias = OneOf[
+JSONRPCMessage: TypeAlias = AnyOf[
     JSONRPCRequest, JSONRPCNotification, JSONRPCResponse, JSONRPCError
 ]
 
@@ -1798,7 +1798,7 @@ ServerNotification: TypeAlias = (
 
 ServerRequest: TypeAlias = PingRequest | CreateMessageRequest | ListRootsRequest
 
-ServerResult: TypeAlias = OneOf[
+ServerResult: TypeAlias = AnyOf[
     Result,
     InitializeResult,
     ListResourcesResult,

@@ -39,47 +39,6 @@ class ServerHandlers:
         """A request from the client to the server, to enable or adjust logging."""
         raise MethodNotFound("logging/setLevel")
 
-    async def on_cancelled(
-        self, params: types.CancelledNotificationParams, ctx: RequestContext
-    ) -> None:
-        """This notification can be sent by either side to indicate that it is
-        cancelling a previously-issued request.
-
-        The request SHOULD still be in-flight, but due to communication latency, it is
-        always possible that this notification MAY arrive after the request has already
-        finished.
-
-        This notification indicates that the result will be unused, so any associated
-        processing SHOULD cease.
-
-        A client MUST NOT attempt to cancel its `initialize` request.
-        """
-
-    async def on_initialized(
-        self, params: types.InitializedNotificationParams | None, ctx: RequestContext
-    ) -> None:
-        """This notification is sent from the client to the server after initialization
-        has finished.
-        """
-
-    async def on_progress(
-        self, params: types.ProgressNotificationParams, ctx: RequestContext
-    ) -> None:
-        """An out-of-band notification used to inform the receiver of a progress update
-        for a long-running request.
-        """
-
-    async def on_roots_list_changed(
-        self,
-        params: types.RootsListChangedNotificationParams | None,
-        ctx: RequestContext,
-    ) -> None:
-        """A notification from the client to the server, informing it that the list of
-        roots has changed. This notification should be sent whenever the client adds,
-        removes, or modifies any root. The server should then request an updated list of
-        roots using the ListRootsRequest.
-        """
-
     async def ping(
         self, params: types.PingRequestParams | None, ctx: RequestContext
     ) -> types.EmptyResult:
@@ -152,12 +111,93 @@ class ServerHandlers:
         """Sent from the client to request a list of tools the server has."""
         raise MethodNotFound("tools/list")
 
+    async def on_cancelled(
+        self, params: types.CancelledNotificationParams, ctx: RequestContext
+    ) -> None:
+        """This notification can be sent by either side to indicate that it is
+        cancelling a previously-issued request.
+
+        The request SHOULD still be in-flight, but due to communication latency, it is
+        always possible that this notification MAY arrive after the request has already
+        finished.
+
+        This notification indicates that the result will be unused, so any associated
+        processing SHOULD cease.
+
+        A client MUST NOT attempt to cancel its `initialize` request.
+        """
+
+    async def on_initialized(
+        self, params: types.InitializedNotificationParams | None, ctx: RequestContext
+    ) -> None:
+        """This notification is sent from the client to the server after initialization
+        has finished.
+        """
+
+    async def on_progress(
+        self, params: types.ProgressNotificationParams, ctx: RequestContext
+    ) -> None:
+        """An out-of-band notification used to inform the receiver of a progress update
+        for a long-running request.
+        """
+
+    async def on_roots_list_changed(
+        self,
+        params: types.RootsListChangedNotificationParams | None,
+        ctx: RequestContext,
+    ) -> None:
+        """A notification from the client to the server, informing it that the list of
+        roots has changed. This notification should be sent whenever the client adds,
+        removes, or modifies any root. The server should then request an updated list of
+        roots using the ListRootsRequest.
+        """
+
 
 class ClientCaller:
     """What a 2025-03-26 server may ask of its client, typed."""
 
     def __init__(self, send: Sender) -> None:
         self._send = send
+
+    async def ping(
+        self, params: types.PingRequestParams | None = None
+    ) -> types.EmptyResult:
+        """A ping, issued by either the server or the client, to check that the other
+        party is still alive. The receiver must promptly respond, or else may be
+        disconnected.
+        """
+        result: types.EmptyResult = await self._send.request(methods.PING, params)
+        return result
+
+    async def list_roots(
+        self, params: types.ListRootsRequestParams | None = None
+    ) -> types.ListRootsResult:
+        """Sent from the server to request a list of root URIs from the client. Roots
+        allow servers to ask for specific directories or files to operate on. A common
+        example for roots is providing a set of repositories or directories a server
+        should operate on.
+
+        This request is typically used when the server needs to understand the file
+        system structure or access specific locations that the client has permission to
+        read from.
+        """
+        result: types.ListRootsResult = await self._send.request(
+            methods.LIST_ROOTS, params
+        )
+        return result
+
+    async def create_message(
+        self, params: types.CreateMessageRequestParams
+    ) -> types.CreateMessageResult:
+        """A request from the server to sample an LLM via the client. The client has
+        full discretion over which model to select. The client should also inform the
+        user before beginning sampling, to allow them to inspect the request (human in
+        the loop) and decide whether to approve it.
+        """
+        result: types.CreateMessageResult = await self._send.request(
+            methods.CREATE_MESSAGE, params
+        )
+        return result
 
     async def cancelled(self, params: types.CancelledNotificationParams) -> None:
         """This notification can be sent by either side to indicate that it is
@@ -224,43 +264,3 @@ class ClientCaller:
         previous subscription from the client.
         """
         await self._send.notify(methods.TOOL_LIST_CHANGED, params)
-
-    async def ping(
-        self, params: types.PingRequestParams | None = None
-    ) -> types.EmptyResult:
-        """A ping, issued by either the server or the client, to check that the other
-        party is still alive. The receiver must promptly respond, or else may be
-        disconnected.
-        """
-        result: types.EmptyResult = await self._send.request(methods.PING, params)
-        return result
-
-    async def list_roots(
-        self, params: types.ListRootsRequestParams | None = None
-    ) -> types.ListRootsResult:
-        """Sent from the server to request a list of root URIs from the client. Roots
-        allow servers to ask for specific directories or files to operate on. A common
-        example for roots is providing a set of repositories or directories a server
-        should operate on.
-
-        This request is typically used when the server needs to understand the file
-        system structure or access specific locations that the client has permission to
-        read from.
-        """
-        result: types.ListRootsResult = await self._send.request(
-            methods.LIST_ROOTS, params
-        )
-        return result
-
-    async def create_message(
-        self, params: types.CreateMessageRequestParams
-    ) -> types.CreateMessageResult:
-        """A request from the server to sample an LLM via the client. The client has
-        full discretion over which model to select. The client should also inform the
-        user before beginning sampling, to allow them to inspect the request (human in
-        the loop) and decide whether to approve it.
-        """
-        result: types.CreateMessageResult = await self._send.request(
-            methods.CREATE_MESSAGE, params
-        )
-        return result

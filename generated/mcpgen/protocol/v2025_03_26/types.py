@@ -21,10 +21,10 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 from .._codec import Codec, Extra
 
 if TYPE_CHECKING:
-    from typing import Union as OneOf
+    from typing import Union as AnyOf
 else:
     # What msgspec cannot tell apart is anything to it; __post_init__ sorts it out.
-    from .._codec import OneOf
+    from .._codec import AnyOf
 
 __all__ = [
     "Annotations",
@@ -477,7 +477,7 @@ class EmbeddedResource(Struct, kw_only=True, tag_field="type", tag="resource"):
     """
 
     type: typing.ClassVar[Literal["resource"]] = "resource"
-    resource: OneOf[TextResourceContents, BlobResourceContents]
+    resource: AnyOf[TextResourceContents, BlobResourceContents]
     annotations: Annotations | UnsetType = UNSET
     """Optional annotations for the client."""
 
@@ -1224,7 +1224,7 @@ class ReadResourceResult(
 ):
     """The server's response to a resources/read request from the client."""
 
-    contents: list[OneOf[TextResourceContents, BlobResourceContents]]
+    contents: list[AnyOf[TextResourceContents, BlobResourceContents]]
     meta: dict[str, Any] | UnsetType = field(default=UNSET, name="_meta")
     """This result property is reserved by the protocol to allow clients and servers to
     attach additional metadata to their responses.
@@ -1697,30 +1697,30 @@ ClientRequest: TypeAlias = (
     | CompleteRequest
 )
 
-ClientResult: TypeAlias = OneOf[Result, CreateMessageResult, ListRootsResult]
+ClientResult: TypeAlias = AnyOf[Result, CreateMessageResult, ListRootsResult]
 
 Cursor: TypeAlias = str
 """An opaque token used to represent a cursor for pagination."""
 
 EmptyResult: TypeAlias = Result
 
-JSONRPCBatchRequest: TypeAlias = list[OneOf[JSONRPCRequest, JSONRPCNotification]]
+JSONRPCBatchRequest: TypeAlias = list[AnyOf[JSONRPCRequest, JSONRPCNotification]]
 """A JSON-RPC batch request, as described in
 https://www.jsonrpc.org/specification#batch.
 """
 
-JSONRPCBatchResponse: TypeAlias = list[OneOf[JSONRPCResponse, JSONRPCError]]
+JSONRPCBatchResponse: TypeAlias = list[AnyOf[JSONRPCResponse, JSONRPCError]]
 """A JSON-RPC batch response, as described in
 https://www.jsonrpc.org/specification#batch.
 """
 
-JSONRPCMessage: TypeAlias = OneOf[
+JSONRPCMessage: TypeAlias = AnyOf[
     JSONRPCRequest,
     JSONRPCNotification,
-    list[OneOf[JSONRPCRequest, JSONRPCNotification]],
+    list[AnyOf[JSONRPCRequest, JSONRPCNotification]],
     JSONRPCResponse,
     JSONRPCError,
-    list[OneOf[JSONRPCResponse, JSONRPCError]],
+    list[AnyOf[JSONRPCResponse, JSONRPCError]],
 ]
 """Refers to any valid JSON-RPC object that can be decoded off the wire, or encoded to
 be sent.
@@ -1772,7 +1772,7 @@ ServerNotification: TypeAlias = (
 
 ServerRequest: TypeAlias = PingRequest | CreateMessageRequest | ListRootsRequest
 
-ServerResult: TypeAlias = OneOf[
+ServerResult: TypeAlias = AnyOf[
     Result,
     InitializeResult,
     ListResourcesResult,

@@ -21,10 +21,10 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 from .._codec import Codec, Extra
 
 if TYPE_CHECKING:
-    from typing import Union as OneOf
+    from typing import Union as AnyOf
 else:
     # What msgspec cannot tell apart is anything to it; __post_init__ sorts it out.
-    from .._codec import OneOf
+    from .._codec import AnyOf
 
 __all__ = [
     "Annotations",
@@ -592,7 +592,7 @@ class EmbeddedResource(
     """
 
     type: typing.ClassVar[Literal["resource"]] = "resource"
-    resource: OneOf[TextResourceContents, BlobResourceContents]
+    resource: AnyOf[TextResourceContents, BlobResourceContents]
     annotations: Annotations | UnsetType = UNSET
     """Optional annotations for the client."""
     meta: dict[str, Any] | UnsetType = field(default=UNSET, name="_meta")
@@ -1386,7 +1386,7 @@ class ReadResourceResult(
 ):
     """The server's response to a resources/read request from the client."""
 
-    contents: list[OneOf[TextResourceContents, BlobResourceContents]]
+    contents: list[AnyOf[TextResourceContents, BlobResourceContents]]
     meta: dict[str, Any] | UnsetType = field(default=UNSET, name="_meta")
     """See General fields: `_meta` for notes on `_meta` usage."""
     extra: Extra | UnsetType = field(default=UNSET, name="")
@@ -1949,7 +1949,7 @@ ClientRequest: TypeAlias = (
     | CompleteRequest
 )
 
-ClientResult: TypeAlias = OneOf[
+ClientResult: TypeAlias = AnyOf[
     Result, CreateMessageResult, ListRootsResult, ElicitResult
 ]
 
@@ -1969,7 +1969,7 @@ A dict; its known keys are checked: `properties`, `required`, `type`.
 
 EmptyResult: TypeAlias = Result
 
-JSONRPCMessage: TypeAlias = OneOf[
+JSONRPCMessage: TypeAlias = AnyOf[
     JSONRPCRequest, JSONRPCNotification, JSONRPCResponse, JSONRPCError
 ]
 """Refers to any valid JSON-RPC object that can be decoded off the wire, or encoded to
@@ -1994,7 +1994,7 @@ https://datatracker.ietf.org/doc/html/rfc5424#section-6.2.1
 NotificationParams: TypeAlias = dict[str, Any]
 """A dict; its known keys are checked: `_meta`."""
 
-PrimitiveSchemaDefinition: TypeAlias = OneOf[
+PrimitiveSchemaDefinition: TypeAlias = AnyOf[
     StringSchema, NumberSchema, BooleanSchema, EnumSchema
 ]
 """Restricted schema definitions that only allow primitive types without nested objects
@@ -2034,7 +2034,7 @@ ServerRequest: TypeAlias = (
     PingRequest | CreateMessageRequest | ListRootsRequest | ElicitRequest
 )
 
-ServerResult: TypeAlias = OneOf[
+ServerResult: TypeAlias = AnyOf[
     Result,
     InitializeResult,
     ListResourcesResult,

@@ -27,6 +27,63 @@ class ClientHandlers:
         """
         raise MethodNotFound("elicitation/create")
 
+    async def ping(
+        self, params: types.RequestParams | None, ctx: RequestContext
+    ) -> types.EmptyResult:
+        """A ping, issued by either the server or the client, to check that the other
+        party is still alive. The receiver must promptly respond, or else may be
+        disconnected.
+        """
+        raise MethodNotFound("ping")
+
+    async def list_roots(
+        self, params: types.RequestParams | None, ctx: RequestContext
+    ) -> types.ListRootsResult:
+        """Sent from the server to request a list of root URIs from the client. Roots
+        allow servers to ask for specific directories or files to operate on. A common
+        example for roots is providing a set of repositories or directories a server
+        should operate on.
+
+        This request is typically used when the server needs to understand the file
+        system structure or access specific locations that the client has permission to
+        read from.
+        """
+        raise MethodNotFound("roots/list")
+
+    async def create_message(
+        self, params: types.CreateMessageRequestParams, ctx: RequestContext
+    ) -> types.CreateMessageResult | types.CreateTaskResult:
+        """A request from the server to sample an LLM via the client. The client has
+        full discretion over which model to select. The client should also inform the
+        user before beginning sampling, to allow them to inspect the request (human in
+        the loop) and decide whether to approve it.
+        """
+        raise MethodNotFound("sampling/createMessage")
+
+    async def cancel_task(
+        self, params: types.CancelTaskRequestParams, ctx: RequestContext
+    ) -> types.CancelTaskResult:
+        """A request to cancel a task."""
+        raise MethodNotFound("tasks/cancel")
+
+    async def get_task(
+        self, params: types.GetTaskRequestParams, ctx: RequestContext
+    ) -> types.GetTaskResult:
+        """A request to retrieve the state of a task."""
+        raise MethodNotFound("tasks/get")
+
+    async def list_tasks(
+        self, params: types.PaginatedRequestParams | None, ctx: RequestContext
+    ) -> types.ListTasksResult:
+        """A request to retrieve a list of tasks."""
+        raise MethodNotFound("tasks/list")
+
+    async def get_task_payload(
+        self, params: types.GetTaskPayloadRequestParams, ctx: RequestContext
+    ) -> types.GetTaskPayloadResult:
+        """A request to retrieve the result of a completed task."""
+        raise MethodNotFound("tasks/result")
+
     async def on_cancelled(
         self, params: types.CancelledNotificationParams, ctx: RequestContext
     ) -> None:
@@ -108,63 +165,6 @@ class ClientHandlers:
         previous subscription from the client.
         """
 
-    async def ping(
-        self, params: types.RequestParams | None, ctx: RequestContext
-    ) -> types.EmptyResult:
-        """A ping, issued by either the server or the client, to check that the other
-        party is still alive. The receiver must promptly respond, or else may be
-        disconnected.
-        """
-        raise MethodNotFound("ping")
-
-    async def list_roots(
-        self, params: types.RequestParams | None, ctx: RequestContext
-    ) -> types.ListRootsResult:
-        """Sent from the server to request a list of root URIs from the client. Roots
-        allow servers to ask for specific directories or files to operate on. A common
-        example for roots is providing a set of repositories or directories a server
-        should operate on.
-
-        This request is typically used when the server needs to understand the file
-        system structure or access specific locations that the client has permission to
-        read from.
-        """
-        raise MethodNotFound("roots/list")
-
-    async def create_message(
-        self, params: types.CreateMessageRequestParams, ctx: RequestContext
-    ) -> types.CreateMessageResult | types.CreateTaskResult:
-        """A request from the server to sample an LLM via the client. The client has
-        full discretion over which model to select. The client should also inform the
-        user before beginning sampling, to allow them to inspect the request (human in
-        the loop) and decide whether to approve it.
-        """
-        raise MethodNotFound("sampling/createMessage")
-
-    async def cancel_task(
-        self, params: types.CancelTaskRequestParams, ctx: RequestContext
-    ) -> types.CancelTaskResult:
-        """A request to cancel a task."""
-        raise MethodNotFound("tasks/cancel")
-
-    async def get_task(
-        self, params: types.GetTaskRequestParams, ctx: RequestContext
-    ) -> types.GetTaskResult:
-        """A request to retrieve the state of a task."""
-        raise MethodNotFound("tasks/get")
-
-    async def list_tasks(
-        self, params: types.PaginatedRequestParams | None, ctx: RequestContext
-    ) -> types.ListTasksResult:
-        """A request to retrieve a list of tasks."""
-        raise MethodNotFound("tasks/list")
-
-    async def get_task_payload(
-        self, params: types.GetTaskPayloadRequestParams, ctx: RequestContext
-    ) -> types.GetTaskPayloadResult:
-        """A request to retrieve the result of a completed task."""
-        raise MethodNotFound("tasks/result")
-
 
 class ServerCaller:
     """What a 2025-11-25 client may ask of its server, typed."""
@@ -196,53 +196,6 @@ class ServerCaller:
         """A request from the client to the server, to enable or adjust logging."""
         result: types.EmptyResult = await self._send.request(methods.SET_LEVEL, params)
         return result
-
-    async def cancelled(self, params: types.CancelledNotificationParams) -> None:
-        """This notification can be sent by either side to indicate that it is
-        cancelling a previously-issued request.
-
-        The request SHOULD still be in-flight, but due to communication latency, it is
-        always possible that this notification MAY arrive after the request has already
-        finished.
-
-        This notification indicates that the result will be unused, so any associated
-        processing SHOULD cease.
-
-        A client MUST NOT attempt to cancel its `initialize` request.
-
-        For task cancellation, use the `tasks/cancel` request instead of this
-        notification.
-        """
-        await self._send.notify(methods.CANCELLED, params)
-
-    async def initialized(self, params: types.NotificationParams | None = None) -> None:
-        """This notification is sent from the client to the server after initialization
-        has finished.
-        """
-        await self._send.notify(methods.INITIALIZED, params)
-
-    async def progress(self, params: types.ProgressNotificationParams) -> None:
-        """An out-of-band notification used to inform the receiver of a progress update
-        for a long-running request.
-        """
-        await self._send.notify(methods.PROGRESS, params)
-
-    async def roots_list_changed(
-        self, params: types.NotificationParams | None = None
-    ) -> None:
-        """A notification from the client to the server, informing it that the list of
-        roots has changed. This notification should be sent whenever the client adds,
-        removes, or modifies any root. The server should then request an updated list of
-        roots using the ListRootsRequest.
-        """
-        await self._send.notify(methods.ROOTS_LIST_CHANGED, params)
-
-    async def task_status(self, params: types.TaskStatusNotificationParams) -> None:
-        """An optional notification from the receiver to the requestor, informing them
-        that a task's status has changed. Receivers are not required to send these
-        notifications.
-        """
-        await self._send.notify(methods.TASK_STATUS, params)
 
     async def ping(
         self, params: types.RequestParams | None = None
@@ -371,3 +324,50 @@ class ServerCaller:
             methods.LIST_TOOLS, params
         )
         return result
+
+    async def cancelled(self, params: types.CancelledNotificationParams) -> None:
+        """This notification can be sent by either side to indicate that it is
+        cancelling a previously-issued request.
+
+        The request SHOULD still be in-flight, but due to communication latency, it is
+        always possible that this notification MAY arrive after the request has already
+        finished.
+
+        This notification indicates that the result will be unused, so any associated
+        processing SHOULD cease.
+
+        A client MUST NOT attempt to cancel its `initialize` request.
+
+        For task cancellation, use the `tasks/cancel` request instead of this
+        notification.
+        """
+        await self._send.notify(methods.CANCELLED, params)
+
+    async def initialized(self, params: types.NotificationParams | None = None) -> None:
+        """This notification is sent from the client to the server after initialization
+        has finished.
+        """
+        await self._send.notify(methods.INITIALIZED, params)
+
+    async def progress(self, params: types.ProgressNotificationParams) -> None:
+        """An out-of-band notification used to inform the receiver of a progress update
+        for a long-running request.
+        """
+        await self._send.notify(methods.PROGRESS, params)
+
+    async def roots_list_changed(
+        self, params: types.NotificationParams | None = None
+    ) -> None:
+        """A notification from the client to the server, informing it that the list of
+        roots has changed. This notification should be sent whenever the client adds,
+        removes, or modifies any root. The server should then request an updated list of
+        roots using the ListRootsRequest.
+        """
+        await self._send.notify(methods.ROOTS_LIST_CHANGED, params)
+
+    async def task_status(self, params: types.TaskStatusNotificationParams) -> None:
+        """An optional notification from the receiver to the requestor, informing them
+        that a task's status has changed. Receivers are not required to send these
+        notifications.
+        """
+        await self._send.notify(methods.TASK_STATUS, params)

@@ -39,56 +39,6 @@ class ServerHandlers:
         """A request from the client to the server, to enable or adjust logging."""
         raise MethodNotFound("logging/setLevel")
 
-    async def on_cancelled(
-        self, params: types.CancelledNotificationParams, ctx: RequestContext
-    ) -> None:
-        """This notification can be sent by either side to indicate that it is
-        cancelling a previously-issued request.
-
-        The request SHOULD still be in-flight, but due to communication latency, it is
-        always possible that this notification MAY arrive after the request has already
-        finished.
-
-        This notification indicates that the result will be unused, so any associated
-        processing SHOULD cease.
-
-        A client MUST NOT attempt to cancel its `initialize` request.
-
-        For task cancellation, use the `tasks/cancel` request instead of this
-        notification.
-        """
-
-    async def on_initialized(
-        self, params: types.NotificationParams | None, ctx: RequestContext
-    ) -> None:
-        """This notification is sent from the client to the server after initialization
-        has finished.
-        """
-
-    async def on_progress(
-        self, params: types.ProgressNotificationParams, ctx: RequestContext
-    ) -> None:
-        """An out-of-band notification used to inform the receiver of a progress update
-        for a long-running request.
-        """
-
-    async def on_roots_list_changed(
-        self, params: types.NotificationParams | None, ctx: RequestContext
-    ) -> None:
-        """A notification from the client to the server, informing it that the list of
-        roots has changed. This notification should be sent whenever the client adds,
-        removes, or modifies any root. The server should then request an updated list of
-        roots using the ListRootsRequest.
-        """
-
-    async def on_task_status(
-        self, params: types.TaskStatusNotificationParams, ctx: RequestContext
-    ) -> None:
-        """An optional notification from the receiver to the requestor, informing them
-        that a task's status has changed. Receivers are not required to send these
-        notifications.
-        """
-
     async def ping(
         self, params: types.RequestParams | None, ctx: RequestContext
     ) -> types.EmptyResult:
@@ -183,6 +133,56 @@ class ServerHandlers:
         """Sent from the client to request a list of tools the server has."""
         raise MethodNotFound("tools/list")
 
+    async def on_cancelled(
+        self, params: types.CancelledNotificationParams, ctx: RequestContext
+    ) -> None:
+        """This notification can be sent by either side to indicate that it is
+        cancelling a previously-issued request.
+
+        The request SHOULD still be in-flight, but due to communication latency, it is
+        always possible that this notification MAY arrive after the request has already
+        finished.
+
+        This notification indicates that the result will be unused, so any associated
+        processing SHOULD cease.
+
+        A client MUST NOT attempt to cancel its `initialize` request.
+
+        For task cancellation, use the `tasks/cancel` request instead of this
+        notification.
+        """
+
+    async def on_initialized(
+        self, params: types.NotificationParams | None, ctx: RequestContext
+    ) -> None:
+        """This notification is sent from the client to the server after initialization
+        has finished.
+        """
+
+    async def on_progress(
+        self, params: types.ProgressNotificationParams, ctx: RequestContext
+    ) -> None:
+        """An out-of-band notification used to inform the receiver of a progress update
+        for a long-running request.
+        """
+
+    async def on_roots_list_changed(
+        self, params: types.NotificationParams | None, ctx: RequestContext
+    ) -> None:
+        """A notification from the client to the server, informing it that the list of
+        roots has changed. This notification should be sent whenever the client adds,
+        removes, or modifies any root. The server should then request an updated list of
+        roots using the ListRootsRequest.
+        """
+
+    async def on_task_status(
+        self, params: types.TaskStatusNotificationParams, ctx: RequestContext
+    ) -> None:
+        """An optional notification from the receiver to the requestor, informing them
+        that a task's status has changed. Receivers are not required to send these
+        notifications.
+        """
+
 
 class ClientCaller:
     """What a 2025-11-25 server may ask of its client, typed."""
@@ -198,6 +198,78 @@ class ClientCaller:
         """
         result: types.ElicitResult | types.CreateTaskResult = await self._send.request(
             methods.ELICIT, params
+        )
+        return result
+
+    async def ping(
+        self, params: types.RequestParams | None = None
+    ) -> types.EmptyResult:
+        """A ping, issued by either the server or the client, to check that the other
+        party is still alive. The receiver must promptly respond, or else may be
+        disconnected.
+        """
+        result: types.EmptyResult = await self._send.request(methods.PING, params)
+        return result
+
+    async def list_roots(
+        self, params: types.RequestParams | None = None
+    ) -> types.ListRootsResult:
+        """Sent from the server to request a list of root URIs from the client. Roots
+        allow servers to ask for specific directories or files to operate on. A common
+        example for roots is providing a set of repositories or directories a server
+        should operate on.
+
+        This request is typically used when the server needs to understand the file
+        system structure or access specific locations that the client has permission to
+        read from.
+        """
+        result: types.ListRootsResult = await self._send.request(
+            methods.LIST_ROOTS, params
+        )
+        return result
+
+    async def create_message(
+        self, params: types.CreateMessageRequestParams
+    ) -> types.CreateMessageResult | types.CreateTaskResult:
+        """A request from the server to sample an LLM via the client. The client has
+        full discretion over which model to select. The client should also inform the
+        user before beginning sampling, to allow them to inspect the request (human in
+        the loop) and decide whether to approve it.
+        """
+        result: types.CreateMessageResult | types.CreateTaskResult = (
+            await self._send.request(methods.CREATE_MESSAGE, params)
+        )
+        return result
+
+    async def cancel_task(
+        self, params: types.CancelTaskRequestParams
+    ) -> types.CancelTaskResult:
+        """A request to cancel a task."""
+        result: types.CancelTaskResult = await self._send.request(
+            methods.CANCEL_TASK, params
+        )
+        return result
+
+    async def get_task(self, params: types.GetTaskRequestParams) -> types.GetTaskResult:
+        """A request to retrieve the state of a task."""
+        result: types.GetTaskResult = await self._send.request(methods.GET_TASK, params)
+        return result
+
+    async def list_tasks(
+        self, params: types.PaginatedRequestParams | None = None
+    ) -> types.ListTasksResult:
+        """A request to retrieve a list of tasks."""
+        result: types.ListTasksResult = await self._send.request(
+            methods.LIST_TASKS, params
+        )
+        return result
+
+    async def get_task_payload(
+        self, params: types.GetTaskPayloadRequestParams
+    ) -> types.GetTaskPayloadResult:
+        """A request to retrieve the result of a completed task."""
+        result: types.GetTaskPayloadResult = await self._send.request(
+            methods.GET_TASK_PAYLOAD, params
         )
         return result
 
@@ -284,75 +356,3 @@ class ClientCaller:
         previous subscription from the client.
         """
         await self._send.notify(methods.TOOL_LIST_CHANGED, params)
-
-    async def ping(
-        self, params: types.RequestParams | None = None
-    ) -> types.EmptyResult:
-        """A ping, issued by either the server or the client, to check that the other
-        party is still alive. The receiver must promptly respond, or else may be
-        disconnected.
-        """
-        result: types.EmptyResult = await self._send.request(methods.PING, params)
-        return result
-
-    async def list_roots(
-        self, params: types.RequestParams | None = None
-    ) -> types.ListRootsResult:
-        """Sent from the server to request a list of root URIs from the client. Roots
-        allow servers to ask for specific directories or files to operate on. A common
-        example for roots is providing a set of repositories or directories a server
-        should operate on.
-
-        This request is typically used when the server needs to understand the file
-        system structure or access specific locations that the client has permission to
-        read from.
-        """
-        result: types.ListRootsResult = await self._send.request(
-            methods.LIST_ROOTS, params
-        )
-        return result
-
-    async def create_message(
-        self, params: types.CreateMessageRequestParams
-    ) -> types.CreateMessageResult | types.CreateTaskResult:
-        """A request from the server to sample an LLM via the client. The client has
-        full discretion over which model to select. The client should also inform the
-        user before beginning sampling, to allow them to inspect the request (human in
-        the loop) and decide whether to approve it.
-        """
-        result: types.CreateMessageResult | types.CreateTaskResult = (
-            await self._send.request(methods.CREATE_MESSAGE, params)
-        )
-        return result
-
-    async def cancel_task(
-        self, params: types.CancelTaskRequestParams
-    ) -> types.CancelTaskResult:
-        """A request to cancel a task."""
-        result: types.CancelTaskResult = await self._send.request(
-            methods.CANCEL_TASK, params
-        )
-        return result
-
-    async def get_task(self, params: types.GetTaskRequestParams) -> types.GetTaskResult:
-        """A request to retrieve the state of a task."""
-        result: types.GetTaskResult = await self._send.request(methods.GET_TASK, params)
-        return result
-
-    async def list_tasks(
-        self, params: types.PaginatedRequestParams | None = None
-    ) -> types.ListTasksResult:
-        """A request to retrieve a list of tasks."""
-        result: types.ListTasksResult = await self._send.request(
-            methods.LIST_TASKS, params
-        )
-        return result
-
-    async def get_task_payload(
-        self, params: types.GetTaskPayloadRequestParams
-    ) -> types.GetTaskPayloadResult:
-        """A request to retrieve the result of a completed task."""
-        result: types.GetTaskPayloadResult = await self._send.request(
-            methods.GET_TASK_PAYLOAD, params
-        )
-        return result

@@ -21,10 +21,10 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 from .._codec import Codec, Extra
 
 if TYPE_CHECKING:
-    from typing import Union as OneOf
+    from typing import Union as AnyOf
 else:
     # What msgspec cannot tell apart is anything to it; __post_init__ sorts it out.
-    from .._codec import OneOf
+    from .._codec import AnyOf
 
 __all__ = [
     "Annotations",
@@ -903,7 +903,7 @@ class EmbeddedResource(
     """
 
     type: typing.ClassVar[Literal["resource"]] = "resource"
-    resource: OneOf[TextResourceContents, BlobResourceContents]
+    resource: AnyOf[TextResourceContents, BlobResourceContents]
     annotations: Annotations | UnsetType = UNSET
     """Optional annotations for the client."""
     meta: dict[str, Any] | UnsetType = field(default=UNSET, name="_meta")
@@ -1803,7 +1803,7 @@ class ReadResourceResult(
 ):
     """The server's response to a resources/read request from the client."""
 
-    contents: list[OneOf[TextResourceContents, BlobResourceContents]]
+    contents: list[AnyOf[TextResourceContents, BlobResourceContents]]
     meta: dict[str, Any] | UnsetType = field(default=UNSET, name="_meta")
     """See General fields: `_meta` for notes on `_meta` usage."""
     extra: Extra | UnsetType = field(default=UNSET, name="")
@@ -2751,7 +2751,7 @@ ClientRequest: TypeAlias = (
     | CompleteRequest
 )
 
-ClientResult: TypeAlias = OneOf[
+ClientResult: TypeAlias = AnyOf[
     Result,
     GetTaskResult,
     GetTaskPayloadResult,
@@ -2776,14 +2776,14 @@ nesting.
 A dict; its known keys are checked: `$schema`, `properties`, `required`, `type`.
 """
 
-ElicitRequestParams: TypeAlias = OneOf[ElicitRequestURLParams, ElicitRequestFormParams]
+ElicitRequestParams: TypeAlias = AnyOf[ElicitRequestURLParams, ElicitRequestFormParams]
 """The parameters for a request to elicit additional information from the user via the
 client.
 """
 
 EmptyResult: TypeAlias = Result
 
-EnumSchema: TypeAlias = OneOf[
+EnumSchema: TypeAlias = AnyOf[
     UntitledSingleSelectEnumSchema,
     TitledSingleSelectEnumSchema,
     UntitledMultiSelectEnumSchema,
@@ -2791,14 +2791,14 @@ EnumSchema: TypeAlias = OneOf[
     LegacyTitledEnumSchema,
 ]
 
-JSONRPCMessage: TypeAlias = OneOf[
+JSONRPCMessage: TypeAlias = AnyOf[
     JSONRPCRequest, JSONRPCNotification, JSONRPCResultResponse, JSONRPCErrorResponse
 ]
 """Refers to any valid JSON-RPC object that can be decoded off the wire, or encoded to
 be sent.
 """
 
-JSONRPCResponse: TypeAlias = OneOf[JSONRPCResultResponse, JSONRPCErrorResponse]
+JSONRPCResponse: TypeAlias = AnyOf[JSONRPCResultResponse, JSONRPCErrorResponse]
 """A response to a request, containing either the result or error."""
 
 LoggingLevel: TypeAlias = Literal[
@@ -2810,11 +2810,11 @@ These map to syslog message severities, as specified in RFC-5424:
 https://datatracker.ietf.org/doc/html/rfc5424#section-6.2.1
 """
 
-MultiSelectEnumSchema: TypeAlias = OneOf[
+MultiSelectEnumSchema: TypeAlias = AnyOf[
     UntitledMultiSelectEnumSchema, TitledMultiSelectEnumSchema
 ]
 
-PrimitiveSchemaDefinition: TypeAlias = OneOf[
+PrimitiveSchemaDefinition: TypeAlias = AnyOf[
     StringSchema,
     NumberSchema,
     BooleanSchema,
@@ -2871,7 +2871,7 @@ ServerRequest: TypeAlias = (
     | ElicitRequest
 )
 
-ServerResult: TypeAlias = OneOf[
+ServerResult: TypeAlias = AnyOf[
     Result,
     InitializeResult,
     ListResourcesResult,
@@ -2888,7 +2888,7 @@ ServerResult: TypeAlias = OneOf[
     CompleteResult,
 ]
 
-SingleSelectEnumSchema: TypeAlias = OneOf[
+SingleSelectEnumSchema: TypeAlias = AnyOf[
     UntitledSingleSelectEnumSchema, TitledSingleSelectEnumSchema
 ]
 

@@ -27,6 +27,35 @@ class ClientHandlers:
         """
         raise MethodNotFound("elicitation/create")
 
+    async def list_roots(
+        self, params: types.ListRootsRequestParams | None, ctx: RequestContext
+    ) -> types.ListRootsResult:
+        """Sent from the server to request a list of root URIs from the client. Roots
+        allow servers to ask for specific directories or files to operate on. A common
+        example for roots is providing a set of repositories or directories a server
+        should operate on.
+
+        This request is typically used when the server needs to understand the file
+        system structure or access specific locations that the client has permission to
+        read from.
+
+        Deprecated. Roots are deprecated: pass directories and files as tool arguments,
+        resource URIs or configuration.
+        """
+        raise MethodNotFound("roots/list")
+
+    async def create_message(
+        self, params: types.CreateMessageRequestParams, ctx: RequestContext
+    ) -> types.CreateMessageResult:
+        """A request from the server to sample an LLM via the client. The client has
+        full discretion over which model to select. The client should also inform the
+        user before beginning sampling, to allow them to inspect the request (human in
+        the loop) and decide whether to approve it.
+
+        Deprecated. Sampling is deprecated: call a model provider directly.
+        """
+        raise MethodNotFound("sampling/createMessage")
+
     async def on_cancelled(
         self, params: types.CancelledNotificationParams, ctx: RequestContext
     ) -> None:
@@ -116,35 +145,6 @@ class ClientHandlers:
         `toolsListChanged` filter field.
         """
 
-    async def list_roots(
-        self, params: types.ListRootsRequestParams | None, ctx: RequestContext
-    ) -> types.ListRootsResult:
-        """Sent from the server to request a list of root URIs from the client. Roots
-        allow servers to ask for specific directories or files to operate on. A common
-        example for roots is providing a set of repositories or directories a server
-        should operate on.
-
-        This request is typically used when the server needs to understand the file
-        system structure or access specific locations that the client has permission to
-        read from.
-
-        Deprecated. Roots are deprecated: pass directories and files as tool arguments,
-        resource URIs or configuration.
-        """
-        raise MethodNotFound("roots/list")
-
-    async def create_message(
-        self, params: types.CreateMessageRequestParams, ctx: RequestContext
-    ) -> types.CreateMessageResult:
-        """A request from the server to sample an LLM via the client. The client has
-        full discretion over which model to select. The client should also inform the
-        user before beginning sampling, to allow them to inspect the request (human in
-        the loop) and decide whether to approve it.
-
-        Deprecated. Sampling is deprecated: call a model provider directly.
-        """
-        raise MethodNotFound("sampling/createMessage")
-
 
 class ServerCaller:
     """What a 2026-07-28 client may ask of its server, typed."""
@@ -160,24 +160,6 @@ class ServerCaller:
             methods.COMPLETE, params
         )
         return result
-
-    async def cancelled(self, params: types.CancelledNotificationParams) -> None:
-        """This notification is sent by the client to indicate that it is cancelling a
-        request it previously issued.
-
-        On stdio, the server also sends this notification, solely to terminate a
-        `SubscriptionsListenRequest` stream: it references the ID of the
-        `subscriptions/listen` request that opened the stream. Servers MUST NOT use this
-        notification to cancel any other request.
-
-        The request SHOULD still be in-flight, but due to communication latency, it is
-        always possible that this notification MAY arrive after the request has already
-        finished.
-
-        This notification indicates that the result will be unused, so any associated
-        processing SHOULD cease.
-        """
-        await self._send.notify(methods.CANCELLED, params)
 
     async def get_prompt(
         self, params: types.GetPromptRequestParams
@@ -266,3 +248,21 @@ class ServerCaller:
             methods.LIST_TOOLS, params
         )
         return result
+
+    async def cancelled(self, params: types.CancelledNotificationParams) -> None:
+        """This notification is sent by the client to indicate that it is cancelling a
+        request it previously issued.
+
+        On stdio, the server also sends this notification, solely to terminate a
+        `SubscriptionsListenRequest` stream: it references the ID of the
+        `subscriptions/listen` request that opened the stream. Servers MUST NOT use this
+        notification to cancel any other request.
+
+        The request SHOULD still be in-flight, but due to communication latency, it is
+        always possible that this notification MAY arrive after the request has already
+        finished.
+
+        This notification indicates that the result will be unused, so any associated
+        processing SHOULD cease.
+        """
+        await self._send.notify(methods.CANCELLED, params)

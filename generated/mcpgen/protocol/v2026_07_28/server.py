@@ -25,25 +25,6 @@ class ServerHandlers:
         """A request from the client to the server, to ask for completion options."""
         raise MethodNotFound("completion/complete")
 
-    async def on_cancelled(
-        self, params: types.CancelledNotificationParams, ctx: RequestContext
-    ) -> None:
-        """This notification is sent by the client to indicate that it is cancelling a
-        request it previously issued.
-
-        On stdio, the server also sends this notification, solely to terminate a
-        `SubscriptionsListenRequest` stream: it references the ID of the
-        `subscriptions/listen` request that opened the stream. Servers MUST NOT use this
-        notification to cancel any other request.
-
-        The request SHOULD still be in-flight, but due to communication latency, it is
-        always possible that this notification MAY arrive after the request has already
-        finished.
-
-        This notification indicates that the result will be unused, so any associated
-        processing SHOULD cease.
-        """
-
     async def get_prompt(
         self, params: types.GetPromptRequestParams, ctx: RequestContext
     ) -> types.GetPromptResult | types.InputRequiredResult:
@@ -106,6 +87,25 @@ class ServerHandlers:
     ) -> types.ListToolsResult:
         """Sent from the client to request a list of tools the server has."""
         raise MethodNotFound("tools/list")
+
+    async def on_cancelled(
+        self, params: types.CancelledNotificationParams, ctx: RequestContext
+    ) -> None:
+        """This notification is sent by the client to indicate that it is cancelling a
+        request it previously issued.
+
+        On stdio, the server also sends this notification, solely to terminate a
+        `SubscriptionsListenRequest` stream: it references the ID of the
+        `subscriptions/listen` request that opened the stream. Servers MUST NOT use this
+        notification to cancel any other request.
+
+        The request SHOULD still be in-flight, but due to communication latency, it is
+        always possible that this notification MAY arrive after the request has already
+        finished.
+
+        This notification indicates that the result will be unused, so any associated
+        processing SHOULD cease.
+        """
 
 
 class ClientCaller:

@@ -21,10 +21,10 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 from .._codec import Codec, Extra
 
 if TYPE_CHECKING:
-    from typing import Union as OneOf
+    from typing import Union as AnyOf
 else:
     # What msgspec cannot tell apart is anything to it; __post_init__ sorts it out.
-    from .._codec import OneOf
+    from .._codec import AnyOf
 
 __all__ = [
     "Annotations",
@@ -451,7 +451,7 @@ class CallToolResultResponse(Struct, kw_only=True):
 
     jsonrpc: Literal["2.0"] = "2.0"
     id: RequestId
-    result: OneOf[InputRequiredResult, CallToolResult]
+    result: AnyOf[InputRequiredResult, CallToolResult]
 
     def __post_init__(self) -> None:
         self.result = codec.pick(self.result, InputRequiredResult, CallToolResult)
@@ -884,7 +884,7 @@ class EmbeddedResource(
     """
 
     type: typing.ClassVar[Literal["resource"]] = "resource"
-    resource: OneOf[TextResourceContents, BlobResourceContents]
+    resource: AnyOf[TextResourceContents, BlobResourceContents]
     annotations: Annotations | UnsetType = UNSET
     """Optional annotations for the client."""
     meta: MetaObject | UnsetType = field(default=UNSET, name="_meta")
@@ -967,7 +967,7 @@ class GetPromptResultResponse(Struct, kw_only=True):
 
     jsonrpc: Literal["2.0"] = "2.0"
     id: RequestId
-    result: OneOf[InputRequiredResult, GetPromptResult]
+    result: AnyOf[InputRequiredResult, GetPromptResult]
 
     def __post_init__(self) -> None:
         self.result = codec.pick(self.result, InputRequiredResult, GetPromptResult)
@@ -1994,7 +1994,7 @@ class ReadResourceResult(
       authorization context. Caches MUST NOT be shared across authorization contexts
       (e.g., a different access token requires a different cache).
     """
-    contents: list[OneOf[TextResourceContents, BlobResourceContents]]
+    contents: list[AnyOf[TextResourceContents, BlobResourceContents]]
     result_type: str = "complete"
     """Indicates the type of the result, which allows the client to determine how to
     parse the result object.
@@ -2032,7 +2032,7 @@ class ReadResourceResultResponse(Struct, kw_only=True):
 
     jsonrpc: Literal["2.0"] = "2.0"
     id: RequestId
-    result: OneOf[InputRequiredResult, ReadResourceResult]
+    result: AnyOf[InputRequiredResult, ReadResourceResult]
 
     def __post_init__(self) -> None:
         self.result = codec.pick(self.result, InputRequiredResult, ReadResourceResult)
@@ -2995,7 +2995,7 @@ nesting.
 A dict; its known keys are checked: `$schema`, `properties`, `required`, `type`.
 """
 
-ElicitRequestParams: TypeAlias = OneOf[ElicitRequestFormParams, ElicitRequestURLParams]
+ElicitRequestParams: TypeAlias = AnyOf[ElicitRequestFormParams, ElicitRequestURLParams]
 """The parameters for a request to elicit additional information from the user via the
 client.
 """
@@ -3003,7 +3003,7 @@ client.
 EmptyResult: TypeAlias = Result
 """Common result fields."""
 
-EnumSchema: TypeAlias = OneOf[
+EnumSchema: TypeAlias = AnyOf[
     UntitledSingleSelectEnumSchema,
     TitledSingleSelectEnumSchema,
     UntitledMultiSelectEnumSchema,
@@ -3018,7 +3018,7 @@ InputRequests: TypeAlias = dict[str, InputRequest]
 server-assigned identifiers; values are the request objects.
 """
 
-InputResponse: TypeAlias = OneOf[CreateMessageResult, ListRootsResult, ElicitResult]
+InputResponse: TypeAlias = AnyOf[CreateMessageResult, ListRootsResult, ElicitResult]
 
 InputResponses: TypeAlias = dict[str, InputResponse]
 """A map of client responses to server-initiated requests. Keys correspond to the keys
@@ -3029,14 +3029,14 @@ JSONObject: TypeAlias = dict[str, JSONValue]
 
 JSONArray: TypeAlias = list[JSONValue]
 
-JSONRPCMessage: TypeAlias = OneOf[
+JSONRPCMessage: TypeAlias = AnyOf[
     JSONRPCRequest, JSONRPCNotification, JSONRPCResultResponse, JSONRPCErrorResponse
 ]
 """Refers to any valid JSON-RPC object that can be decoded off the wire, or encoded to
 be sent.
 """
 
-JSONRPCResponse: TypeAlias = OneOf[JSONRPCResultResponse, JSONRPCErrorResponse]
+JSONRPCResponse: TypeAlias = AnyOf[JSONRPCResultResponse, JSONRPCErrorResponse]
 """A response to a request, containing either the result or error."""
 
 LoggingLevel: TypeAlias = Literal[
@@ -3077,11 +3077,11 @@ Valid keys have two segments:
   (`.`).
 """
 
-MultiSelectEnumSchema: TypeAlias = OneOf[
+MultiSelectEnumSchema: TypeAlias = AnyOf[
     UntitledMultiSelectEnumSchema, TitledMultiSelectEnumSchema
 ]
 
-PrimitiveSchemaDefinition: TypeAlias = OneOf[
+PrimitiveSchemaDefinition: TypeAlias = AnyOf[
     StringSchema,
     NumberSchema,
     BooleanSchema,
@@ -3130,7 +3130,7 @@ ServerNotification: TypeAlias = (
     | LoggingMessageNotification
 )
 
-ServerResult: TypeAlias = OneOf[
+ServerResult: TypeAlias = AnyOf[
     Result,
     InputRequiredResult,
     DiscoverResult,
@@ -3145,7 +3145,7 @@ ServerResult: TypeAlias = OneOf[
     CompleteResult,
 ]
 
-SingleSelectEnumSchema: TypeAlias = OneOf[
+SingleSelectEnumSchema: TypeAlias = AnyOf[
     UntitledSingleSelectEnumSchema, TitledSingleSelectEnumSchema
 ]
 
