@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: demo test generate check fidelity bench lint clean
+.PHONY: demo test conformance generate check fidelity bench lint clean
 
 demo: $(STAMP)
 	$(BIN)/mcpgen generate
@@ -14,6 +14,10 @@ demo: $(STAMP)
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -n 2 -q
+
+# The official suite; the first run installs it, with its Node, into .cache.
+conformance: $(STAMP)
+	$(BIN)/python -m tests.conformance
 
 generate: $(STAMP)
 	$(BIN)/mcpgen generate
@@ -32,7 +36,7 @@ lint: $(STAMP)
 	$(BIN)/mypy
 
 clean:
-	rm -rf .venv
+	rm -rf .venv .cache
 
 # Made once, and again when the dependencies change.
 $(STAMP): pyproject.toml

@@ -1,4 +1,54 @@
-"""The hand-written runtime: what wires generated handlers to a connection.
+"""The hand-written runtime: what wires typed handlers to a connection.
 
-So far its first room: `jsonrpc`, the frames. Peers, eras, servers and transports follow.
+    from mcpgen.runtime import Server
+
+    server = Server("weather", version="1.0.0")
+
+    @server.tool
+    async def forecast(city: str, days: int = 3) -> str:
+        '''Forecast for a city.'''
+        return f"Sunny in {city}"
+
+    server.run()
+
+Nothing is imported until it is used: start-up time is a feature.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .content import Audio as Audio
+    from .content import Embedded as Embedded
+    from .content import Image as Image
+    from .content import Link as Link
+    from .content import Text as Text
+    from .content import ToolResult as ToolResult
+    from .context import Context as Context
+    from .context import Elicit as Elicit
+    from .context import Roots as Roots
+    from .context import Sample as Sample
+    from .errors import ConnectionClosed as ConnectionClosed
+    from .errors import McpError as McpError
+    from .errors import NotSupported as NotSupported
+    from .errors import RequestTimeout as RequestTimeout
+    from .server import Server as Server
+
+_HOMES = {
+    **dict.fromkeys(
+        ("Audio", "Embedded", "Image", "Link", "Text", "ToolResult"), "content"
+    ),
+    **dict.fromkeys(("Context", "Elicit", "Roots", "Sample"), "context"),
+    **dict.fromkeys(
+        ("ConnectionClosed", "McpError", "NotSupported", "RequestTimeout"), "errors"
+    ),
+    "Server": "server",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

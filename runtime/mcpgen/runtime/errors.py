@@ -31,7 +31,7 @@ class McpError(Exception):
 
 
 class FrameError(McpError):
-    """The bytes are no JSON-RPC message; the code is what JSON-RPC answers to them."""
+    """No message that could be served; the code is what JSON-RPC answers to it."""
 
 
 class NotSupported(McpError):

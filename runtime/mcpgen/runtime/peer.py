@@ -33,8 +33,14 @@ CANCELLED = "notifications/cancelled"
 
 log = logging.getLogger("mcpgen")
 
-Reply: TypeAlias = Callable[[bytes | None], None]
-"""Takes the one answer to a request; None when it is cancelled and gets none."""
+Reply: TypeAlias = Callable[[bytes | None, McpError | None], None]
+"""Takes the one answer to a request, and the error that it tells of, if it does.
+
+No answer (None) comes when the request was cancelled; a FrameError says that what came
+was no message at all.
+"""
+Start: TypeAlias = "Callable[[Call, Coroutine[Any, Any, None]], None]"
+"""Runs a call that takes time; who does it sets the call's `task`."""
 
 
 class Link(Protocol):
@@ -101,7 +107,15 @@ _CANCELLED = Decoder(_Cancelled)
 class Peer:
     """Both directions of one connection."""
 
-    def __init__(self, link: Link, service: Service, *, in_flight: int = 256) -> None:
+    def __init__(
+        self,
+        link: Link,
+        service: Service,
+        *,
+        in_flight: int = 256,
+        start: Start | None = None,
+        loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
         self.link = link
         self.service = service
         self.calls: dict[Id, Call] = {}
@@ -110,7 +124,8 @@ class Peer:
         self._room: asyncio.Event | None = None
         self._ids = count(1)
         self._pending: dict[Id, asyncio.Future[Raw]] = {}
-        self._loop = asyncio.get_running_loop()
+        self._loop = loop or asyncio.get_running_loop()
+        self._start = start or self._start_task
 
     # --- what comes in ------------------------------------------------------------------
 
@@ -118,11 +133,18 @@ class Peer:
         """Take one message. An awaitable means: busy, read on when it is done."""
         if self.closed:
             return None
-        if jsonrpc.is_batch(data):
-            self._batch(data)
-        else:
-            self._take(data, None)
+        self.take(data, None)
+        return self.room()
+
+    def room(self) -> Awaitable[None] | None:
+        """None, or what to wait for while too many calls are under way."""
         return self._wait_for_room() if len(self.calls) >= self._limit else None
+
+    def take(self, data: bytes, reply: Reply | None) -> bool:
+        """Take one message or batch; True when it will be answered, through `reply`."""
+        if jsonrpc.is_batch(data):
+            return self._batch(data, reply)
+        return self._take(data, reply)
 
     def refuse(self, error: McpError) -> None:
         """Answer to something that could not be read as a message."""
@@ -135,7 +157,7 @@ class Peer:
             frame = jsonrpc.decode(data)
             kind = frame.kind()
         except FrameError as error:
-            self._answer(self._unreadable(error, frame), None, reply)
+            self._answer(self._unreadable(error, frame), error, reply)
             return True
         if kind == "request":
             self._request(frame, reply)
@@ -146,11 +168,11 @@ class Peer:
             self._response(frame)
         return False
 
-    def _answer(self, data: bytes, about: Id | None, reply: Reply | None) -> None:
+    def _answer(self, data: bytes, error: McpError, reply: Reply | None) -> None:
         if reply is None:
-            self.link.send(data, about)
+            self.link.send(data, None)
         else:
-            reply(data)
+            reply(data, error)
 
     def _unreadable(self, error: McpError, frame: Frame | None = None) -> bytes:
         id: Id | UnsetType | None = self.service.unreadable_id()
@@ -163,26 +185,29 @@ class Peer:
         id = frame.request_id()
         if id in self.calls:
             # With its id this error would answer the first request.
-            problem = McpError(INVALID_REQUEST, f"the id {id!r} is in use")
-            self._answer(self._unreadable(problem), None, reply)
+            problem = FrameError(INVALID_REQUEST, f"the id {id!r} is in use")
+            self._answer(self._unreadable(problem), problem, reply)
             return
         params = None if frame.params is UNSET else frame.params
         call = Call(self, id, frame.method_name(), params, reply or self._replier(id))
         try:
             outcome = self.service.request(call)
         except McpError as error:
-            call.reply(jsonrpc.error(id, error.code, error.message, error.data))
+            call.reply(_refusal(call, error), error)
         except Exception:
-            call.reply(_internal(call))
+            call.reply(_internal(call), None)
         else:
             if isinstance(outcome, bytes):
-                call.reply(jsonrpc.result(id, outcome))
+                call.reply(jsonrpc.result(id, outcome), None)
             else:
                 self.calls[id] = call
-                call.task = self._loop.create_task(self._run(call, outcome))
+                self._start(call, self._run(call, outcome))
+
+    def _start_task(self, call: Call, running: Coroutine[Any, Any, None]) -> None:
+        call.task = self._loop.create_task(running)
 
     def _replier(self, id: Id) -> Reply:
-        def reply(answer: bytes | None) -> None:
+        def reply(answer: bytes | None, error: McpError | None) -> None:
             if answer is None:
                 self.link.dropped(id)
             else:
@@ -192,10 +217,11 @@ class Peer:
 
     async def _run(self, call: Call, outcome: Coroutine[Any, Any, bytes]) -> None:
         answer: bytes | None
+        problem = None
         try:
             answer = jsonrpc.result(call.id, await outcome)
         except McpError as error:
-            answer = jsonrpc.error(call.id, error.code, error.message, error.data)
+            answer, problem = _refusal(call, error), error
         except asyncio.CancelledError:
             answer = None
             if not call.cancelled:
@@ -206,7 +232,7 @@ class Peer:
             del self.calls[call.id]
             if self._room is not None:
                 self._room.set()
-        call.reply(None if call.cancelled else answer)
+        call.reply(None if call.cancelled else answer, problem)
 
     def _notification(self, frame: Frame) -> None:
         method = frame.method_name()
@@ -238,7 +264,7 @@ class Peer:
             error = jsonrpc.decode_error(frame.error)
             future.set_exception(McpError(error.code, error.message, error.data))
 
-    def _batch(self, data: bytes) -> None:
+    def _batch(self, data: bytes, reply: Reply | None) -> bool:
         try:
             if not self.service.takes_batches():
                 raise FrameError(
@@ -246,13 +272,13 @@ class Peer:
                 )
             members = jsonrpc.decode_batch(data)
         except FrameError as error:
-            self.refuse(error)
-            return
+            self._answer(self._unreadable(error), error, reply)
+            return True
         answers: list[bytes] = []
-        missing = 0
+        asked = missing = 0
         reading = True
 
-        def reply(answer: bytes | None) -> None:
+        def collect(answer: bytes | None, error: McpError | None) -> None:
             nonlocal missing
             missing -= 1
             if answer is not None:
@@ -261,16 +287,22 @@ class Peer:
                 send()
 
         def send() -> None:
-            if answers:
-                self.link.send(b"[" + b",".join(answers) + b"]", None)
+            array = b"[" + b",".join(answers) + b"]" if answers else None
+            if reply is not None:
+                reply(array, None)
+            elif array is not None:
+                self.link.send(array, None)
 
         for member in members:
             missing += 1
-            if not self._take(member, reply):
+            if self._take(member, collect):
+                asked += 1
+            else:
                 missing -= 1
         reading = False
-        if not missing:
+        if asked and not missing:
             send()
+        return bool(asked)
 
     async def _wait_for_room(self) -> None:
         while len(self.calls) >= self._limit and not self.closed:
@@ -320,6 +352,12 @@ class Peer:
 
     async def close(self) -> None:
         """End everything that is under way, on both sides of the connection."""
+        tasks = self.end()
+        if tasks:
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    def end(self) -> list[asyncio.Task[None]]:
+        """The same without waiting; what is still to end is returned."""
         self.closed = True
         for future in self._pending.values():
             if not future.done():
@@ -330,9 +368,11 @@ class Peer:
             call.cancel()
         if self._room is not None:
             self._room.set()
-        tasks = [call.task for call in calls if call.task is not None]
-        if tasks:
-            await asyncio.gather(*tasks, return_exceptions=True)
+        return [call.task for call in calls if call.task is not None]
+
+
+def _refusal(call: Call, error: McpError) -> bytes:
+    return jsonrpc.error(call.id, error.code, error.message, error.data)
 
 
 def _internal(call: Call) -> bytes:

@@ -1,0 +1,128 @@
+"""From a method's name to its handler: what both eras do the same way.
+
+The generated method table decides everything: who may send a method, which capability
+it needs, how its params and results are typed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any, Protocol
+
+import msgspec
+from msgspec import Raw, Struct, field
+from msgspec.json import Decoder
+
+from . import wire
+from .context import Context
+from .errors import INVALID_PARAMS, METHOD_NOT_FOUND, McpError
+from .peer import Call
+from .versions import Version
+
+Json = dict[str, Any]
+
+
+class Host(Protocol):
+    """What a connection serves: a `Server`, or the handlers of one version."""
+
+    @property
+    def handlers(self) -> object:
+        """Has a function per method, named as in the generated stubs."""
+
+    def info(self) -> Json:
+        """The server's name and version."""
+
+    def capabilities(self, version: Version) -> Json:
+        """What the server declares to a client of this version."""
+
+    def instructions(self) -> str:
+        """How to use the server, for a model; may be empty."""
+
+
+def row_for(host: Host, version: Version, method: str) -> Any:
+    """The table's row for a request that a client may send; McpError otherwise."""
+    row = version.requests.get(method)
+    if row is None or "client" not in row.sent_by or row.embedded:
+        raise McpError(METHOD_NOT_FOUND, f"{method} is not a method of {version.name}")
+    if row.server_capability is not None:
+        declared: Any = host.capabilities(version)
+        for key in row.server_capability:
+            declared = declared.get(key) if isinstance(declared, dict) else None
+        if declared is None or declared is False:
+            needed = ".".join(row.server_capability)
+            raise McpError(
+                METHOD_NOT_FOUND, f"{method} needs {needed}, not offered here"
+            )
+    return row
+
+
+def read_params(version: Version, row: Any, raw: Raw | None) -> Any:
+    """The params of a request as the version's type; McpError says what is wrong."""
+    if raw is None:
+        if row.params_required:
+            raise McpError(INVALID_PARAMS, f"{row.name} needs params")
+        return None
+    if row.params is None:
+        return None
+    try:
+        return version.types.decode(raw, row.params)
+    except ValueError as error:
+        issues = [
+            {"path": issue.path, "problem": issue.message}
+            for issue in getattr(error, "issues", ())
+        ]
+        raise McpError(INVALID_PARAMS, f"invalid params: {error}", issues) from None
+
+
+def run(
+    host: Host,
+    version: Version,
+    row: Any,
+    params: Any,
+    context: Callable[[], Context],
+    also: Json,
+) -> bytes | Coroutine[Any, Any, bytes]:
+    """Call the handler; its result as JSON text, now or later."""
+    handler = getattr(host.handlers, row.python_name, None)
+    if handler is None:
+        raise McpError(METHOD_NOT_FOUND, f"{row.name} is not offered here")
+    outcome = handler(params, context())
+    if isinstance(outcome, Coroutine):
+        return _later(outcome, version, row, also)
+    return _written(version, row, outcome, also)
+
+
+async def _later(
+    outcome: Coroutine[Any, Any, Any], version: Version, row: Any, also: Json
+) -> bytes:
+    return _written(version, row, await outcome, also)
+
+
+def _written(version: Version, row: Any, outcome: Any, also: Json) -> bytes:
+    if isinstance(outcome, Struct):
+        encoded: bytes = version.types.encode(outcome)
+        return encoded
+    return wire.result(version, row, outcome, also)
+
+
+def meta_of(call: Call, params: Any) -> Json:
+    """The `_meta` of a request as plain JSON."""
+    meta = getattr(params, "meta", None)
+    if isinstance(meta, dict):
+        return meta
+    if not isinstance(meta, Struct) or call.params is None:
+        return {}
+    return _META.decode(call.params).meta
+
+
+def plain_params(call: Call) -> Json:
+    """The params of a request as the client wrote them, already known to be valid."""
+    found: Json = {} if call.params is None else msgspec.json.decode(call.params)
+    return found
+
+
+class _Params(Struct):
+    meta: dict[str, Any] = field(default_factory=dict, name="_meta")
+
+
+_META = Decoder(_Params)

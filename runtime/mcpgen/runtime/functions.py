@@ -1,0 +1,617 @@
+"""A Python function as a tool, a prompt or a resource sees it.
+
+`inspect_function` looks at a function once, at registration, and gives a `Signature`: its
+name and description, the JSON Schemas of its arguments and its result, and the two
+conversions that every call needs. Nothing here knows a protocol version.
+
+msgspec reads the annotations, strictly: `"5"` and `true` are no integers, `5.0` is one. An
+annotation in which something of pydantic's occurs is pydantic's to read, by its own rules.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import typing
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, partial
+from inspect import Parameter
+from itertools import islice
+from types import CellType, NoneType, UnionType
+from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin
+
+import msgspec
+from msgspec import UNSET, Meta, Raw, Struct, ValidationError, json
+
+Issue: TypeAlias = tuple[str, str]  # A JSON path, and what is wrong there.
+Schema: TypeAlias = dict[str, Any]
+
+MAX_SCHEMA_BYTES = 1_000_000
+MAX_SCHEMA_DEPTH = 64
+MAX_ISSUES = 20
+
+_REFS = "#/$defs/"
+_ANNOTATED: Any = Annotated  # One that takes computed values.
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+_UNFIT = (msgspec.MsgspecError, TypeError, ValueError, OverflowError, RecursionError)
+
+
+class _Problem(Exception):
+    def __init__(self, issues: Iterable[Issue]) -> None:
+        self.issues = list(islice(issues, MAX_ISSUES))
+        super().__init__("; ".join(f"{where}: {what}" for where, what in self.issues))
+
+
+class ArgumentError(_Problem):
+    """The arguments do not fit the function; `issues` says where and why."""
+
+
+class OutputError(_Problem):
+    """The function returned something else than it promised; `issues` says what."""
+
+
+class Signature(Struct, frozen=True, eq=False):
+    """What a registered function takes and gives."""
+
+    name: str
+    summary: str | None  # The first paragraph of the docstring, on one line.
+    description: str | None  # The whole docstring.
+    is_async: bool
+    context_parameter: str | None
+    input_schema: Schema
+    output_schema: Schema | None
+    _arguments: _Arguments
+    _result: Callable[[Any], Any]
+
+    def bind(self, arguments: Mapping[str, Any] | None) -> dict[str, Any]:
+        """Keyword arguments, checked and converted; ArgumentError if they do not fit.
+
+        What was not given is not there: Python applies the defaults.
+        """
+        return self._arguments.bind({} if arguments is None else arguments)
+
+    def bind_raw(self, raw: Raw | bytes) -> dict[str, Any]:
+        """The same from JSON text, without a detour through untyped values."""
+        return self._arguments.bind_raw(raw)
+
+    def structure(self, value: Any) -> Any:
+        """A returned value as JSON values; OutputError if it breaks the promise."""
+        try:
+            return self._result(value)
+        except _UNFIT as exc:
+            raise OutputError(_issues(exc, "$")) from exc
+
+
+def inspect_function(
+    fn: Callable[..., Any],
+    *,
+    context_type: type,
+    input_schema: Schema | None = None,
+    output_schema: Schema | Literal[False] | None = None,
+    content_types: tuple[type, ...] = (),
+    strict: bool = True,
+) -> Signature:
+    """Look at a function; TypeError says what about it cannot be served.
+
+    A hand-written `input_schema` goes out verbatim and is checked with jsonschema. The
+    function then gets the arguments unconverted, as keywords; or all of them in one dict,
+    if it has one parameter, annotated dict or Mapping, that the schema does not name.
+
+    `output_schema=False` promises nothing, and so does returning `content_types`.
+    `strict=False` reads numbers out of strings, for callers that only have strings.
+    """
+    callee = fn
+    while isinstance(callee, partial):
+        callee = callee.func
+    call = type(callee).__call__
+    function = callee if inspect.isroutine(callee) else call
+    name = str(getattr(callee, "__name__", type(callee).__name__))
+    hints = _hints(function, name, context_type)
+    doc = inspect.cleandoc(function.__doc__ or callee.__doc__ or "")
+    parameters = _parameters(fn, name)
+    contexts = [p for p in parameters if _is_context(hints.get(p), context_type)]
+    context = contexts[0] if contexts else None
+    parameters = {p: parameters[p] for p in parameters if p != context}
+
+    fields = dict.fromkeys(parameters, Any)
+    if input_schema is None:
+        fields = {p: _readable(hints.get(p, Any)) for p in parameters}
+        input_schema = _arguments_schema(name, parameters, fields, doc)
+        arguments = _Arguments(parameters, fields, context, strict)
+    else:
+        arguments = _Arguments(parameters, fields, context, strict)
+        arguments.check_with(_Checker(name, input_schema), hints)
+
+    result: Callable[[Any], Any] = _plain
+    promise = hints.get("return", Any)
+    if output_schema:
+        result = _Checker(name, output_schema).result
+    elif output_schema is None and _is_structured(promise, content_types):
+        promise = _readable(promise)
+        output_schema = _result_schema(name, promise)
+        result = _result_reader(promise)
+    return Signature(
+        name=name,
+        summary=" ".join(doc.partition("\n\n")[0].split()) or None,
+        description=doc or None,
+        is_async=inspect.iscoroutinefunction(callee)
+        or inspect.iscoroutinefunction(call),
+        context_parameter=context,
+        input_schema=input_schema,
+        output_schema=output_schema or None,
+        _arguments=arguments,
+        _result=result,
+    )
+
+
+# Looking at the function
+
+
+def _hints(function: Any, name: str, context_type: type) -> dict[str, Any]:
+    inner: Any = inspect.unwrap(getattr(function, "__func__", function))
+    # The context may be imported for type checkers only; the module's own names win.
+    # Cells make known the classes that live beside a nested function.
+    names = {context_type.__name__: context_type, **getattr(inner, "__globals__", {})}
+    for cell in zip(
+        getattr(getattr(inner, "__code__", None), "co_freevars", ()),
+        getattr(inner, "__closure__", None) or (),
+        strict=False,
+    ):
+        if cell[1] != CellType():  # Empty until assigned, as the function's own is.
+            names[cell[0]] = cell[1].cell_contents
+    try:
+        return typing.get_type_hints(inner, globalns=names, include_extras=True)
+    except Exception as exc:
+        raise TypeError(
+            f"{name}(): cannot resolve an annotation: {exc}; "
+            "what it names must be known to the module when the function is registered"
+        ) from exc
+
+
+def _parameters(fn: Callable[..., Any], name: str) -> dict[str, Parameter]:
+    found = dict(inspect.signature(fn).parameters)
+    for parameter in found.values():
+        where = f"{name}(): parameter `{parameter.name}`"
+        if parameter.kind in (Parameter.POSITIONAL_ONLY, Parameter.VAR_POSITIONAL):
+            raise TypeError(f"{where} has no keyword, and arguments come by name only")
+        if parameter.name.startswith("__"):
+            raise TypeError(f"{where}: no name of an argument begins with `__`")
+        if type(parameter.default).__name__ == "FieldInfo":
+            raise TypeError(f"{where}: write Annotated[…, Field(…)] = a plain default")
+    return found
+
+
+def _is_context(hint: Any, context_type: type) -> bool:
+    origin = get_origin(hint)
+    if origin in (Annotated, Union, UnionType):
+        return any(_is_context(arg, context_type) for arg in get_args(hint))
+    kind = origin or hint
+    return isinstance(kind, type) and issubclass(kind, context_type)
+
+
+# Compiled when first needed, which is rarely: a server starts faster.
+_SECTION = r"(?:Args|Arguments|(?:Other )?Parameters|Keyword Args)(:?)$"
+_SPHINX = r":param (?:[^:]* )?\**(\w+):\s*(.*)"
+_GOOGLE = r"\**(\w+)\s*(?:\(.*?\))?:\s*(.*)"
+_NUMPY = r"\**(\w+)\s*(?::.*)?$()"
+_PLACE = r"(?s)(.*) - at (?:`key` in )?`\$(.*)`"
+
+
+def _parameter_docs(doc: str) -> dict[str, str]:
+    """What a docstring in Google's, NumPy's or Sphinx's style says of parameters."""
+    found: dict[str, str] = {}
+    if not any(word in doc for word in (":param ", "Arg", "Parameters")):
+        return found
+    name, depth, entry = "", 0, ""
+    for line in doc.splitlines():
+        text = line.strip()
+        indent = len(line) - len(line.lstrip())
+        if section := re.match(_SECTION, text):
+            name, entry = "", _GOOGLE if section[1] else _NUMPY
+        elif set(text) <= {"-"}:
+            if text and name:  # It underlines the name of another section.
+                name, entry = "", ""
+        elif name and indent > depth:
+            found[name] = f"{found[name]} {text}".strip()
+        elif match := re.match(entry or _SPHINX, text):
+            name, depth, found[match[1]] = match[1], indent, match[2]
+        else:
+            name, entry = "", ""
+    return found
+
+
+# Schemas
+
+
+def _of_pydantic(hint: Any) -> bool:
+    """Whether something of pydantic's occurs in a hint; asked without importing it."""
+    return (
+        hasattr(hint, "__get_pydantic_core_schema__")
+        or hasattr(hint, "__pydantic_validator__")
+        or type(hint).__module__.startswith(("pydantic.", "annotated_types"))
+        or any(map(_of_pydantic, get_args(hint)))
+    )
+
+
+def _readable(hint: Any) -> Any:
+    """A hint for msgspec: strings become descriptions, pydantic's a custom type."""
+    bare, *extras = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+    metas = [Meta(description=e) if isinstance(e, str) else e for e in extras]
+    metas = [meta for meta in metas if isinstance(meta, Meta)]
+    if _of_pydantic(hint):
+        bare = _Foreign("Pydantic", (), {"hint": hint})
+    return _ANNOTATED[(bare, *metas)] if metas else bare
+
+
+class _Foreign(type):
+    """Types that stand for a hint that pydantic reads."""
+
+    hint: Any
+
+    def __instancecheck__(cls, value: object) -> bool:
+        # msgspec asks whether it was given what it wants; pydantic has seen to that.
+        return True
+
+
+@cache
+def _adapter(kind: type) -> Any:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(kind.hint if isinstance(kind, _Foreign) else kind)
+
+
+def _from_json(kind: type, value: Any) -> Any:
+    return _adapter(kind).validate_json(json.encode(value))
+
+
+def _to_json(value: Any) -> Any:
+    if not _of_pydantic(type(value)):
+        raise TypeError(f"`{type(value).__name__}` is no JSON value")
+    from pydantic_core import to_jsonable_python
+
+    return to_jsonable_python(value, by_alias=True)
+
+
+def _plain(value: Any) -> Any:
+    return json.decode(json.encode(value, enc_hook=_to_json))
+
+
+def _schema(where: str, hint: Any, mode: str, defs: Schema) -> Schema:
+    """The schema of a hint; what it refers to is added to `defs`."""
+
+    def of_custom(kind: type) -> Schema:
+        if not (isinstance(kind, _Foreign) or _of_pydantic(kind)):
+            raise TypeError(f"`{kind.__name__}` is no type that JSON can carry")
+        template = _REFS + "{model}"
+        found: Schema = _adapter(kind).json_schema(mode=mode, ref_template=template)
+        define(found.pop("$defs", {}))
+        return found
+
+    def define(found: Schema) -> None:
+        for name, schema in found.items():
+            if defs.setdefault(name, schema) != schema:
+                raise TypeError(f"two different types are called `{name}`")
+
+    try:
+        (schema,), components = json.schema_components(
+            [hint], schema_hook=of_custom, ref_template=_REFS + "{name}"
+        )
+        define(components)
+    except Exception as exc:
+        raise TypeError(f"{where}: {exc}") from exc
+    return schema
+
+
+def _arguments_schema(
+    name: str, parameters: Mapping[str, Parameter], fields: Schema, doc: str
+) -> Schema:
+    properties: Schema = {}
+    rest: Schema | bool = False
+    defs: Schema = {}
+    docs = _parameter_docs(doc)
+    for field, parameter in parameters.items():
+        where = f"{name}(): parameter `{field}`"
+        schema = _schema(where, fields[field], "validation", defs)
+        if parameter.kind is Parameter.VAR_KEYWORD:
+            rest = schema or True
+            continue
+        if docs.get(field) and "description" not in schema:
+            schema = {"description": docs[field], **schema}
+        properties[field] = schema | _default(parameter.default, fields[field])
+    required = _required(parameters)
+    return {
+        "type": "object",
+        "properties": properties,
+        **({"required": required} if required else {}),
+        "additionalProperties": rest,
+        **({"$defs": defs} if defs else {}),
+    }
+
+
+def _required(parameters: Mapping[str, Parameter]) -> list[str]:
+    mandatory = [p for p in parameters.values() if p.default is Parameter.empty]
+    return [p.name for p in mandatory if p.kind is not Parameter.VAR_KEYWORD]
+
+
+def _default(value: Any, hint: Any) -> Schema:
+    """A schema's `default`, if JSON can say it and it fits the annotation."""
+    if value is Parameter.empty:
+        return {}
+    try:
+        plain = _plain(value)
+        msgspec.convert(plain, hint, str_keys=True, dec_hook=_from_json)
+        return {"default": plain}
+    except _UNFIT:
+        return {}
+
+
+def _result_schema(name: str, hint: Any) -> Schema:
+    defs: Schema = {}
+    schema = _schema(f"{name}(): return annotation", hint, "serialization", defs)
+    if ref := schema.pop("$ref", None):
+        # The root says its type itself: older versions of the protocol want it there.
+        root = ref.removeprefix(_REFS)
+        schema = defs[root] | schema
+        if json.encode(ref) not in json.encode([schema, defs]):
+            del defs[root]
+    return schema | ({"$defs": defs} if defs else {})
+
+
+def _is_content(hint: Any, content_types: tuple[type, ...]) -> bool:
+    """Whether a value may be content (as anything may be)."""
+    if get_origin(hint) in (Annotated, Union, UnionType):
+        return any(_is_content(arg, content_types) for arg in get_args(hint))
+    if isinstance(hint, type) and issubclass(hint, content_types):
+        return True
+    return hint in (Any, object)
+
+
+def _is_structured(hint: Any, content_types: tuple[type, ...]) -> bool:
+    """Whether a return annotation promises data, rather than text or content."""
+    hint = getattr(hint, "__supertype__", hint)
+    origin, args = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return _is_structured(args[0], content_types)
+    if hint in (str, bytes, None, NoneType, typing.Never, typing.NoReturn):
+        return False
+    if _is_content(hint, content_types):
+        return False
+    if origin in (Union, UnionType):
+        return any(_is_structured(arg, content_types) for arg in args)
+    if (origin or hint) in (list, tuple, Sequence):
+        return bool(args) and not any(_is_content(arg, content_types) for arg in args)
+    return True
+
+
+# Arguments and results
+
+
+class _Arguments:
+    """From JSON to keyword arguments."""
+
+    def __init__(
+        self,
+        parameters: Mapping[str, Parameter],
+        fields: Schema,
+        context: str | None,
+        strict: bool,
+    ) -> None:
+        rest = [n for n, p in parameters.items() if p.kind is Parameter.VAR_KEYWORD]
+        self.rest = [fields[name] for name in rest]
+        self.fields = {n: hint for n, hint in fields.items() if n not in rest}
+        self.required = _required(parameters)
+        self.context = context
+        self.checker: _Checker | None = None
+        self.whole: str | None = None
+        members = [(n, t, UNSET) for n, t in self.fields.items()]
+        self.optional = len(self.required) < len(members)
+        self.type = msgspec.defstruct(
+            "Arguments",
+            [m[:2] if m[0] in self.required else m for m in members],
+            forbid_unknown_fields=True,
+            kw_only=True,
+        )
+        self.convert = partial(
+            msgspec.convert, strict=strict, str_keys=True, dec_hook=_from_json
+        )
+        self.decoder = json.Decoder(self.type, strict=strict, dec_hook=_from_json)
+
+    def check_with(self, checker: _Checker, hints: Mapping[str, Any]) -> None:
+        """Let a hand-written schema decide, and see that it fits the function."""
+        where = f"{checker.name}(): the input schema"
+        if checker.schema.get("type") != "object":
+            raise TypeError(f'{where} must say "type": "object"')
+        self.checker = checker
+        properties = checker.schema.get("properties", {})
+        if self.rest:
+            return
+        if len(self.fields) == 1 and not self.fields.keys() & properties.keys():
+            (only,) = self.fields
+            if (get_origin(hints.get(only)) or hints.get(only)) in (dict, Mapping):
+                self.whole = only
+                return
+        for name in (n for n in properties if n not in self.fields):
+            raise TypeError(f"{where} has `{name}`, which is no parameter")
+
+    def bind(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Checked and converted; ArgumentError if they do not fit."""
+        try:
+            if self.checker is not None:
+                self.checker.check(arguments, ArgumentError)
+                if self.whole is not None:
+                    return {self.whole: dict(arguments)}
+            return self._given(self.convert(arguments, self.type))
+        except (ValidationError, RecursionError):
+            return self._bind_each(arguments)
+
+    def bind_raw(self, raw: Raw | bytes) -> dict[str, Any]:
+        """The same from JSON text."""
+        try:
+            if self.checker is None:
+                return self._given(self.decoder.decode(raw))
+        except _UNREADABLE:
+            pass  # The other way knows better what is wrong.
+        try:
+            arguments = json.decode(raw)
+        except _UNREADABLE as exc:
+            raise ArgumentError([("$", f"not JSON: {exc}")]) from None
+        return self.bind(arguments)
+
+    def _given(self, arguments: Any) -> dict[str, Any]:
+        values = msgspec.structs.asdict(arguments)
+        if self.optional:
+            return {name: v for name, v in values.items() if v is not UNSET}
+        return values
+
+    def _bind_each(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """One by one: slower, but every problem is found and named."""
+        if not isinstance(arguments, Mapping):
+            raise ArgumentError([("$", "expected `object`")])
+        missing = [name for name in self.required if name not in arguments]
+        issues = [(_member(name), "required argument is missing") for name in missing]
+        bound: dict[str, Any] = {}
+        for name, value in arguments.items():
+            hints = [self.fields[name]] if name in self.fields else self.rest
+            if not hints or name == self.context:
+                issues.append((_member(name), _unknown(name, list(self.fields))))
+                continue
+            try:
+                bound[name] = self._read(value, hints[0])
+            except ValidationError as exc:
+                issues += _issues(exc, _member(name))
+            except RecursionError:
+                issues.append((_member(name), "nested too deeply"))
+        if issues:
+            raise ArgumentError(issues)
+        return bound
+
+    def _read(self, value: Any, hint: Any) -> Any:
+        try:
+            return self.convert(value, hint)
+        except ValidationError as exc:
+            try:
+                return self.convert(_whole(value), hint)
+            except ValidationError:
+                raise exc from exc.__cause__
+
+
+def _whole(value: Any) -> Any:
+    """5 for 5.0, all through: JSON Schema calls both integers, msgspec only the first."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, dict):
+        return {key: _whole(item) for key, item in value.items()}
+    return [_whole(item) for item in value] if isinstance(value, list) else value
+
+
+def _result_reader(hint: Any) -> Callable[[Any], Any]:
+    """What makes JSON values of a result and sees that they are what the hint says."""
+    bare = get_args(hint)[0] if get_origin(hint) is Annotated else hint
+    if isinstance(bare, _Foreign):
+        adapter = _adapter(bare)
+        return lambda value: adapter.dump_python(
+            adapter.validate_python(value), mode="json", by_alias=True
+        )
+    decoder = json.Decoder(hint, dec_hook=_from_json)
+
+    def read(value: Any) -> Any:
+        text = json.encode(value, enc_hook=_to_json)
+        decoder.decode(text)
+        return json.decode(text)
+
+    return read
+
+
+# What is wrong, and where
+
+
+def _member(name: str) -> str:
+    return f"$.{name}" if name.isidentifier() else f"$[{json.encode(name).decode()}]"
+
+
+def _unknown(name: str, known: list[str]) -> str:
+    from difflib import get_close_matches
+
+    if close := get_close_matches(name, known, 1):
+        return f"unknown argument; did you mean `{close[0]}`?"
+    return f"unknown argument; known are: {', '.join(known) or 'none'}"
+
+
+def _issues(exc: BaseException, path: str) -> list[Issue]:
+    """From an exception of msgspec's, of pydantic's, or of a type's own code."""
+    found = re.fullmatch(_PLACE, str(exc))
+    message, inner = found.groups() if found else (str(exc), "")
+    cause = exc.__cause__ or exc
+    if hasattr(cause, "errors"):  # Of pydantic's; it knows more than one.
+        return [(path + inner + _place(e["loc"]), e["msg"]) for e in cause.errors()]
+    if cause is exc:
+        message = message[:1].lower() + message[1:]
+    return [(path + inner, message)]
+
+
+def _place(steps: Iterable[str | int]) -> str:
+    return "".join(f"[{s}]" if isinstance(s, int) else f".{s}" for s in steps)
+
+
+class _Checker:
+    """A hand-written schema, and jsonschema to check values with it."""
+
+    def __init__(self, name: str, schema: Schema) -> None:
+        if not _is_bounded(schema):
+            raise TypeError(
+                f"{name}(): a schema has at most {MAX_SCHEMA_BYTES} bytes "
+                f"and {MAX_SCHEMA_DEPTH} levels"
+            )
+        try:
+            from jsonschema import Draft202012Validator, SchemaError
+            from jsonschema.validators import validator_for
+            from jsonschema_specifications import REGISTRY
+        except ImportError as exc:
+            raise ImportError(
+                f"{name}() has a hand-written schema: pip install 'mcpgen[schema]'"
+            ) from exc
+        kind = validator_for(schema, default=Draft202012Validator)
+        try:
+            kind.check_schema(schema)
+        except SchemaError as exc:
+            at = f"{exc.json_path}: {exc.message}"
+            raise TypeError(f"{name}(): not a JSON Schema: {at}") from exc
+        self.name = name
+        self.schema = schema
+        # This registry has the drafts' own schemas and fetches nothing.
+        self.validator = kind(schema, registry=REGISTRY)
+
+    def check(self, value: Any, error: type[_Problem]) -> None:
+        """Raise `error` with what the schema says against a value."""
+        from referencing.exceptions import Unresolvable
+
+        try:
+            found = self.validator.iter_errors(value)
+            issues = [(e.json_path, e.message[:300]) for e in islice(found, MAX_ISSUES)]
+        except Unresolvable as exc:
+            issues = [("$", f"the schema refers to `{exc.ref}`; nothing is fetched")]
+        except RecursionError:
+            issues = [("$", "nested too deeply")]
+        if issues:
+            raise error(issues)
+
+    def result(self, value: Any) -> Any:
+        """A returned value as JSON values that fit the schema."""
+        plain = _plain(value)
+        self.check(plain, OutputError)
+        return plain
+
+
+def _is_bounded(schema: Schema) -> bool:
+    """Neither too large nor too deep; what contains itself is."""
+    stack: list[tuple[Any, int]] = [(schema, 1)]
+    seen = 0
+    while stack:
+        value, depth = stack.pop()
+        seen += 1
+        if depth > MAX_SCHEMA_DEPTH or seen > MAX_SCHEMA_BYTES:
+            return False
+        inner = value.values() if isinstance(value, dict) else value
+        if isinstance(value, dict | list):
+            stack.extend((item, depth + 1) for item in inner)
+    return len(json.encode(schema)) <= MAX_SCHEMA_BYTES

@@ -1,0 +1,104 @@
+"""Who wants to know what has changed: sessions of the legacy era, listeners of the modern."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+from weakref import WeakSet
+
+from msgspec import Struct
+
+from . import wire
+from .context import Context
+from .legacy import Session
+from .modern import ACKNOWLEDGED, SUBSCRIPTION_ID
+
+Json = dict[str, Any]
+
+LIST_CHANGED = {
+    "tools": ("notifications/tools/list_changed", "tools_list_changed"),
+    "prompts": ("notifications/prompts/list_changed", "prompts_list_changed"),
+    "resources": ("notifications/resources/list_changed", "resources_list_changed"),
+}
+"""What may change → the notification, and the filter of a listener that asks for it."""
+UPDATED = "notifications/resources/updated"
+
+
+class _Listener(Struct, eq=False):
+    context: Context
+    wanted: Any
+    """The filter: the version's own type."""
+    ended: asyncio.Event
+
+    def tell(self, method: str, params: Json) -> None:
+        meta = {SUBSCRIPTION_ID: self.context.request_id}
+        self.context.notify(method, params | {"_meta": meta})
+
+
+class Hub:
+    """Everybody who is to be told."""
+
+    def __init__(self) -> None:
+        self._sessions: WeakSet[Session] = WeakSet()
+        self._listeners: set[_Listener] = set()
+
+    def add(self, session: Session) -> None:
+        """Tell this session from now on, for as long as it lives."""
+        self._sessions.add(session)
+
+    def list_changed(self, what: str) -> None:
+        """A list has another content."""
+        method, wanted = LIST_CHANGED[what]
+        for session in list(self._sessions):
+            if session.ready:
+                session.tell(method)
+        for listener in list(self._listeners):
+            if getattr(listener.wanted, wanted, None) is True:
+                listener.tell(method, {})
+
+    def updated(self, uri: str) -> None:
+        """A resource has another content."""
+        for session in list(self._sessions):
+            if uri in session.subscriptions:
+                session.tell(UPDATED, {"uri": uri})
+        for listener in list(self._listeners):
+            uris = getattr(listener.wanted, "resource_subscriptions", None)
+            if isinstance(uris, list) and uri in uris:
+                listener.tell(UPDATED, {"uri": uri})
+
+    async def listen(self, wanted: Any, ctx: Context, offered: Json) -> Json:
+        """Serve `subscriptions/listen`: until the client ends it, or the server does."""
+        honoured = _honoured(wanted, offered)
+        listener = _Listener(ctx, honoured, asyncio.Event())
+        version = ctx.client.version
+        plain = version.types.encode(honoured)
+        listener.tell(ACKNOWLEDGED, {"notifications": wire.plain(plain)})
+        self._listeners.add(listener)
+        try:
+            await listener.ended.wait()
+        finally:
+            self._listeners.discard(listener)
+        return {}
+
+    def close(self) -> None:
+        """End every subscription."""
+        for listener in self._listeners:
+            listener.ended.set()
+
+
+def _honoured(wanted: Any, offered: Json) -> Any:
+    """The part of a filter that the server's capabilities cover."""
+    kept: Json = {}
+    for what, (_, field) in LIST_CHANGED.items():
+        if getattr(wanted, field, None) is True and _declares(
+            offered, what, "listChanged"
+        ):
+            kept[field] = True
+    uris = getattr(wanted, "resource_subscriptions", None)
+    if isinstance(uris, list) and _declares(offered, "resources", "subscribe"):
+        kept["resource_subscriptions"] = uris
+    return type(wanted)(**kept)
+
+
+def _declares(capabilities: Json, what: str, flag: str) -> bool:
+    return capabilities.get(what, {}).get(flag) is True
