@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
 from typing import Any
 
 from msgspec import Raw, UnsetType
@@ -10,24 +9,27 @@ from msgspec import Raw, UnsetType
 from . import modern, versions
 from .dispatch import Host
 from .legacy import INITIALIZE, Session
-from .modern import PROTOCOL_VERSION, Stateless
-from .peer import Call
+from .modern import PROTOCOL_VERSION
+from .peer import Call, Later
 
 
 class Connection:
     """The service of a peer on a transport that keeps its connection (stdio, memory)."""
 
-    def __init__(self, host: Host, stateless: Stateless) -> None:
+    def __init__(self, host: Host) -> None:
         self.session = Session(host)
-        self._stateless = stateless
+        self._stateless = host.stateless
+        self._modern_only = not host.legacy_versions
 
-    def request(self, call: Call) -> bytes | Coroutine[Any, Any, bytes]:
+    def request(self, call: Call) -> bytes | Later:
         """Serve one request by the rules of the era that it belongs to."""
-        if call.method != INITIALIZE:
+        if self._modern_only:
+            return self._stateless.request(call)
+        if call.method != INITIALIZE and self._stateless.names:
             named = modern.meta_of(call).get(PROTOCOL_VERSION)
             if named is not None and named not in versions.LEGACY:
                 return self._stateless.request(call)
-            if self.session.client is None and _is_modern_only(call.method):
+            if self.session.client is None and versions.is_modern_only(call.method):
                 return self._stateless.request(call)
         return self.session.request(call)
 
@@ -42,10 +44,3 @@ class Connection:
     def unreadable_id(self) -> UnsetType | None:
         """As the session agreed."""
         return self.session.unreadable_id()
-
-
-def _is_modern_only(method: str) -> bool:
-    if not versions.MODERN or method not in versions.get(versions.MODERN[-1]).requests:
-        return False
-    newest = versions.get(versions.LEGACY[-1]) if versions.LEGACY else None
-    return newest is None or method not in newest.requests

@@ -119,15 +119,17 @@ class Context:
             params["total"] = total
         if message:
             params["message"] = message
-        self.notify(PROGRESS, params)
+        self.tell(PROGRESS, params)
+        await self.call.peer.link.drain()
 
     async def log(self, level: str, data: Any, *, logger: str = "") -> None:
         """Send a log message to the client, if it wants messages of this level."""
         if self.era.wants(level):
             params = {"level": level, "data": data}
-            self.notify(MESSAGE, params | ({"logger": logger} if logger else {}))
+            self.tell(MESSAGE, params | ({"logger": logger} if logger else {}))
+            await self.call.peer.link.drain()
 
-    def notify(self, method: str, params: dict[str, Any]) -> None:
+    def tell(self, method: str, params: dict[str, Any]) -> None:
         """Send a notification that belongs to this request."""
         version = self.client.version
         row = version.notifications.get(method)

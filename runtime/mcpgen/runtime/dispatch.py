@@ -6,8 +6,9 @@ it needs, how its params and results are typed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
-from typing import Any, Protocol
+from collections.abc import Callable
+from inspect import iscoroutinefunction
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 from msgspec import Raw, Struct, field
@@ -16,14 +17,21 @@ from msgspec.json import Decoder
 from . import wire
 from .context import Context
 from .errors import INVALID_PARAMS, METHOD_NOT_FOUND, McpError
-from .peer import Call
+from .peer import Call, Later
 from .versions import Version
+
+if TYPE_CHECKING:
+    from .modern import Stateless
 
 Json = dict[str, Any]
 
 
 class Host(Protocol):
     """What a connection serves: a `Server`, or the handlers of one version."""
+
+    legacy_versions: tuple[str, ...]
+    modern_versions: tuple[str, ...]
+    stateless: Stateless
 
     @property
     def handlers(self) -> object:
@@ -81,21 +89,18 @@ def run(
     params: Any,
     context: Callable[[], Context],
     also: Json,
-) -> bytes | Coroutine[Any, Any, bytes]:
+) -> bytes | Later:
     """Call the handler; its result as JSON text, now or later."""
     handler = getattr(host.handlers, row.python_name, None)
     if handler is None:
         raise McpError(METHOD_NOT_FOUND, f"{row.name} is not offered here")
-    outcome = handler(params, context())
-    if isinstance(outcome, Coroutine):
-        return _later(outcome, version, row, also)
-    return _written(version, row, outcome, also)
+    if iscoroutinefunction(handler):
 
+        async def later() -> bytes:
+            return _written(version, row, await handler(params, context()), also)
 
-async def _later(
-    outcome: Coroutine[Any, Any, Any], version: Version, row: Any, also: Json
-) -> bytes:
-    return _written(version, row, await outcome, also)
+        return later
+    return _written(version, row, handler(params, context()), also)
 
 
 def _written(version: Version, row: Any, outcome: Any, also: Json) -> bytes:

@@ -12,6 +12,7 @@ from . import wire
 from .context import Context
 from .legacy import Session
 from .modern import ACKNOWLEDGED, SUBSCRIPTION_ID
+from .peer import CANCELLED, Peer
 
 Json = dict[str, Any]
 
@@ -32,7 +33,7 @@ class _Listener(Struct, eq=False):
 
     def tell(self, method: str, params: Json) -> None:
         meta = {SUBSCRIPTION_ID: self.context.request_id}
-        self.context.notify(method, params | {"_meta": meta})
+        self.context.tell(method, params | {"_meta": meta})
 
 
 class Hub:
@@ -75,15 +76,21 @@ class Hub:
         listener.tell(ACKNOWLEDGED, {"notifications": wire.plain(plain)})
         self._listeners.add(listener)
         try:
-            await listener.ended.wait()
+            with ctx.call.peer.waiting(ctx.call):
+                await listener.ended.wait()
         finally:
             self._listeners.discard(listener)
-        return {}
+        if not ctx.call.peer.link.own_streams:
+            # Where streams share a line, the client is told which one ends.
+            params = {"requestId": ctx.request_id, "reason": "the server ends it"}
+            ctx.tell(CANCELLED, params)
+        return {"_meta": {SUBSCRIPTION_ID: ctx.request_id}}
 
-    def close(self) -> None:
-        """End every subscription."""
+    def close(self, peer: Peer | None = None) -> None:
+        """End every subscription, or those of one connection."""
         for listener in self._listeners:
-            listener.ended.set()
+            if peer is None or listener.context.call.peer is peer:
+                listener.ended.set()
 
 
 def _honoured(wanted: Any, offered: Json) -> Any:

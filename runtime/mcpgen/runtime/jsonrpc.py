@@ -30,24 +30,31 @@ class Frame(Struct, kw_only=True):
 
     def kind(self) -> Kind:
         """Which of the four messages it is; FrameError when it is none."""
-        if self.jsonrpc is UNSET or bytes(self.jsonrpc) != b'"2.0"':
+        if not self._is_version_2():
             raise FrameError(INVALID_REQUEST, 'jsonrpc must be "2.0"')
         if self.method is not UNSET:
             if self.result is not UNSET or self.error is not UNSET:
                 raise FrameError(INVALID_REQUEST, "both a call and an answer")
             if bytes(self.method)[:1] != b'"':
                 raise FrameError(INVALID_REQUEST, "method must be a string")
-            if self.params is not UNSET and bytes(self.params)[:1] != b"{":
-                raise FrameError(INVALID_REQUEST, "params must be an object")
             if self.id is UNSET:
                 return "notification"
             self.request_id()
+            if self.params is not UNSET and bytes(self.params)[:1] != b"{":
+                raise FrameError(INVALID_REQUEST, "params must be an object")
             return "request"
         if (self.result is UNSET) == (self.error is UNSET):
             raise FrameError(
                 INVALID_REQUEST, "one of method, result and error must be there"
             )
         return "result" if self.error is UNSET else "error"
+
+    def _is_version_2(self) -> bool:
+        if self.jsonrpc is UNSET:
+            return False
+        raw = bytes(self.jsonrpc)
+        # JSON can spell the same string in several ways; almost nobody does.
+        return raw == b'"2.0"' or (raw[:1] == b'"' and _STRING.decode(raw) == "2.0")
 
     def request_id(self) -> Id:
         """The id, a string or an integer and nothing else; FrameError otherwise."""
@@ -63,7 +70,7 @@ class Frame(Struct, kw_only=True):
         """The method of a request or notification."""
         if self.method is UNSET:
             raise FrameError(INVALID_REQUEST, "no method")
-        return _METHOD.decode(self.method)
+        return _STRING.decode(self.method)
 
 
 class ErrorBody(Struct):
@@ -76,8 +83,9 @@ class ErrorBody(Struct):
 
 _FRAME = Decoder(Frame)
 _FRAMES = Decoder(list[Raw])
+_ANY = Decoder()
 _ID = Decoder(str | int)
-_METHOD = Decoder(str)
+_STRING = Decoder(str)
 _ERROR = Decoder(ErrorBody)
 _encode = Encoder().encode
 
@@ -88,13 +96,22 @@ _encode = Encoder().encode
 def decode(data: bytes | Raw) -> Frame:
     """One frame from JSON text; FrameError says what JSON-RPC answers to bad ones."""
     try:
-        return _FRAME.decode(data)
-    except ValidationError:
-        raise FrameError(INVALID_REQUEST, "a message is a JSON object") from None
+        try:
+            return _FRAME.decode(_text(data))
+        except ValidationError:
+            _ANY.decode(data)  # which says so when it is not even JSON
+            raise FrameError(INVALID_REQUEST, "a message is a JSON object") from None
     except (DecodeError, UnicodeDecodeError):
         raise FrameError(PARSE_ERROR, "not JSON") from None
     except RecursionError:
         raise FrameError(PARSE_ERROR, "nested too deeply") from None
+
+
+def _text(data: bytes | Raw) -> bytes | Raw:
+    """The same, if it is UTF-8: what stays raw is not looked at otherwise."""
+    if isinstance(data, bytes) and not data.isascii():
+        data.decode()
+    return data
 
 
 def is_batch(data: bytes) -> bool:
@@ -105,7 +122,7 @@ def is_batch(data: bytes) -> bool:
 def decode_batch(data: bytes) -> list[Raw]:
     """The members of an array, each still to be decoded."""
     try:
-        members = _FRAMES.decode(data)
+        members = _FRAMES.decode(_text(data))
     except (DecodeError, UnicodeDecodeError, RecursionError):
         raise FrameError(PARSE_ERROR, "not JSON") from None
     if not members:

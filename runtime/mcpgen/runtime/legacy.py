@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
 from typing import Any
 
 from msgspec import UNSET, DecodeError, Raw, Struct, UnsetType
@@ -13,7 +12,7 @@ from . import context, dispatch, versions, wire
 from .context import Ask, Client, Context
 from .dispatch import Host
 from .errors import INVALID_PARAMS, INVALID_REQUEST, McpError, NotSupported
-from .peer import Call, Peer
+from .peer import Call, Later, Peer
 from .versions import Version
 
 INITIALIZE = "initialize"
@@ -31,20 +30,22 @@ _WANTED = Decoder(_Wanted)
 class Session:
     """What is remembered of one client between its requests."""
 
-    def __init__(self, host: Host, names: tuple[str, ...] = versions.LEGACY) -> None:
+    def __init__(self, host: Host) -> None:
         self.host = host
         self.client: Client | None = None
+        self.principal: Any = None
+        """Who was authenticated, if anybody was."""
         self.ready = False
         """Has the client said that it is initialized?"""
         self.level = ""
         """The least severe log level that the client asked for."""
         self.subscriptions: set[str] = set()
         self.peer: Peer | None = None
-        self._names = names
+        self._names = host.legacy_versions
 
     # --- requests -------------------------------------------------------------------------
 
-    def request(self, call: Call) -> bytes | Coroutine[Any, Any, bytes]:
+    def request(self, call: Call) -> bytes | Later:
         """Serve one request of the session."""
         if call.method == INITIALIZE:
             return self._initialize(call)

@@ -7,10 +7,11 @@ answers so far: those it just got, and those that `requestState` carried.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from msgspec import DecodeError, Struct, ValidationError, field
+from msgspec import DecodeError, Raw, Struct, ValidationError, field
 from msgspec.json import Decoder
 
 from . import context, dispatch, versions, wire
@@ -18,7 +19,7 @@ from .context import Ask, Client, Context
 from .dispatch import Host, Json
 from .errors import INTERNAL_ERROR, INVALID_PARAMS, FrameError, McpError
 from .legacy import severe
-from .peer import Call
+from .peer import Call, Later
 from .state import Sealer, binding
 from .versions import Version
 
@@ -53,8 +54,13 @@ class InputNeeded(BaseException):
 
 def meta_of(call: Call) -> Json:
     """The `_meta` of a request, whatever else is in it."""
+    return {} if call.params is None else meta_in(call.params)
+
+
+def meta_in(params: Raw) -> Json:
+    """The `_meta` of some params, whatever else is in them."""
     try:
-        return {} if call.params is None else _PARAMS.decode(call.params).meta
+        return _PARAMS.decode(params).meta
     except (ValidationError, DecodeError):
         return {}
 
@@ -74,7 +80,7 @@ class Stateless:
         call: Call,
         principal: str = "",
         check: Callable[[Call, Json], None] | None = None,
-    ) -> bytes | Coroutine[Any, Any, bytes]:
+    ) -> bytes | Later:
         """Serve one request; `principal` is who was authenticated.
 
         `check` sees the call and its `_meta` before anything is made of their content.
@@ -103,7 +109,7 @@ class Stateless:
         )
         if isinstance(outcome, bytes):
             return outcome
-        return exchange.run(outcome, row, also)
+        return partial(exchange.run, outcome, row, also)
 
     def _client(self, meta: Json) -> Client:
         name = meta[PROTOCOL_VERSION]
@@ -180,12 +186,10 @@ class Exchange:
         self._context.state = self.state
         return self._context
 
-    async def run(
-        self, outcome: Coroutine[Any, Any, bytes], row: Any, also: Json
-    ) -> bytes:
+    async def run(self, later: Later, row: Any, also: Json) -> bytes:
         """Wait for the handler, or end the round with what it needs."""
         try:
-            return await outcome
+            return await later()
         except InputNeeded as needed:
             kind = getattr(self.version.types, "InputRequiredResult", None)
             if kind is None or kind not in row.results:

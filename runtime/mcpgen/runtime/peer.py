@@ -2,8 +2,9 @@
 
 A `Peer` numbers what it asks and pairs the answers; it runs what it is asked, each call
 once and answered once, and stops it when told to. It bounds how much is in flight in
-both directions. What a method means is the business of its `Service`, and how bytes
-travel that of its `Link`.
+both directions: calls beyond a limit wait their turn, and when too many wait, nothing
+more is read. What a method means is the business of its `Service`, and how bytes travel
+that of its `Link`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from itertools import count
 from typing import Any, Protocol, TypeAlias
 
@@ -21,6 +23,7 @@ from msgspec.json import Decoder
 from . import jsonrpc
 from .errors import (
     INTERNAL_ERROR,
+    INVALID_PARAMS,
     INVALID_REQUEST,
     ConnectionClosed,
     FrameError,
@@ -33,21 +36,31 @@ CANCELLED = "notifications/cancelled"
 
 log = logging.getLogger("mcpgen")
 
+Later: TypeAlias = Callable[[], Coroutine[Any, Any, bytes]]
+"""What to await for a result that takes time; nothing has been done for it yet."""
 Reply: TypeAlias = Callable[[bytes | None, McpError | None], None]
 """Takes the one answer to a request, and the error that it tells of, if it does.
 
 No answer (None) comes when the request was cancelled; a FrameError says that what came
 was no message at all.
 """
-Start: TypeAlias = "Callable[[Call, Coroutine[Any, Any, None]], None]"
-"""Runs a call that takes time; who does it sets the call's `task`."""
+Start: TypeAlias = "Callable[[Call], None]"
+"""Lets a call `run`, in a task that it sets as the call's `task`."""
+CROWD = 16
+"""So many times the limit may be in flight when most wait for the other side."""
 
 
 class Link(Protocol):
     """How messages leave."""
 
+    own_streams: bool
+    """Has each request a stream of its own, whose end tells that all was said?"""
+
     def send(self, data: bytes, about: Id | None) -> None:
         """Queue one message; `about` is the request that it belongs to, if any."""
+
+    async def drain(self) -> None:
+        """Wait until little enough is queued; who sends much should."""
 
     def dropped(self, about: Id) -> None:
         """No answer to that request will come: it was cancelled."""
@@ -56,7 +69,7 @@ class Link(Protocol):
 class Service(Protocol):
     """What this side offers to the other."""
 
-    def request(self, call: Call) -> bytes | Coroutine[Any, Any, bytes]:
+    def request(self, call: Call) -> bytes | Later:
         """The result as JSON text, now or later; McpError refuses."""
 
     def notification(self, method: str, params: Raw | None, about: Id | None) -> None:
@@ -72,7 +85,10 @@ class Service(Protocol):
 class Call:
     """One request of the other side, while it is served."""
 
-    __slots__ = ("cancelled", "id", "method", "params", "peer", "reply", "task")
+    __slots__ = (
+        *("cancelled", "id", "method", "params", "peer", "reply"),
+        *("later", "started", "task", "waits"),
+    )
 
     def __init__(
         self,
@@ -87,13 +103,21 @@ class Call:
         self.method = method
         self.params = params
         self.reply = reply
-        self.task: asyncio.Task[None] | None = None
+        self.later: Later
+        """Makes what gives its result."""
+        self.task: asyncio.Task[Any] | None = None
+        """Where that is awaited; None while the call waits its turn."""
+        self.started = False
+        self.waits = 0
+        """How many answers of the other side it waits for."""
         self.cancelled = False
 
     def cancel(self) -> None:
         """Stop it; no answer will follow."""
         self.cancelled = True
-        if self.task is not None:
+        if self.task is None:
+            self.peer.forget(self)
+        elif self.started:  # or it ends by itself when it does
             self.task.cancel()
 
 
@@ -121,6 +145,8 @@ class Peer:
         self.calls: dict[Id, Call] = {}
         self.closed = False
         self._limit = in_flight
+        self._active = 0
+        self._queue: deque[Call] = deque()
         self._room: asyncio.Event | None = None
         self._ids = count(1)
         self._pending: dict[Id, asyncio.Future[Raw]] = {}
@@ -137,8 +163,8 @@ class Peer:
         return self.room()
 
     def room(self) -> Awaitable[None] | None:
-        """None, or what to wait for while too many calls are under way."""
-        return self._wait_for_room() if len(self.calls) >= self._limit else None
+        """None, or what to wait for while too many calls wait their turn."""
+        return self._wait_for_room() if len(self._queue) >= self._limit else None
 
     def take(self, data: bytes, reply: Reply | None) -> bool:
         """Take one message or batch; True when it will be answered, through `reply`."""
@@ -178,22 +204,28 @@ class Peer:
         id: Id | UnsetType | None = self.service.unreadable_id()
         if frame is not None and frame.method is not UNSET:
             with contextlib.suppress(FrameError):
-                id = frame.request_id()
+                named = frame.request_id()
+                if named not in self.calls:  # or it would answer that one
+                    id = named
         return jsonrpc.error(id, error.code, error.message)
 
     def _request(self, frame: Frame, reply: Reply | None) -> None:
         id = frame.request_id()
         if id in self.calls:
-            # With its id this error would answer the first request.
-            problem = FrameError(INVALID_REQUEST, f"the id {id!r} is in use")
-            self._answer(self._unreadable(problem), problem, reply)
+            problem: McpError = FrameError(INVALID_REQUEST, f"the id {id!r} is in use")
+            self._answer(self._unreadable(problem, frame), problem, reply)
             return
         params = None if frame.params is UNSET else frame.params
         call = Call(self, id, frame.method_name(), params, reply or self._replier(id))
         try:
+            if len(self.calls) >= CROWD * self._limit:
+                raise McpError(INTERNAL_ERROR, "too many requests are in flight")
             outcome = self.service.request(call)
         except McpError as error:
             call.reply(_refusal(call, error), error)
+        except RecursionError:
+            problem = McpError(INVALID_PARAMS, "nested too deeply")
+            call.reply(_refusal(call, problem), problem)
         except Exception:
             call.reply(_internal(call), None)
         else:
@@ -201,10 +233,45 @@ class Peer:
                 call.reply(jsonrpc.result(id, outcome), None)
             else:
                 self.calls[id] = call
-                self._start(call, self._run(call, outcome))
+                call.later = outcome
+                self._queue.append(call)
+                self._start_next()
 
-    def _start_task(self, call: Call, running: Coroutine[Any, Any, None]) -> None:
-        call.task = self._loop.create_task(running)
+    # --- whose turn it is ---------------------------------------------------------------
+
+    def _start_next(self) -> None:
+        while self._queue and self._active < self._limit:
+            self._active += 1
+            self._start(self._queue.popleft())
+        if self._room is not None:
+            self._room.set()
+
+    def _start_task(self, call: Call) -> None:
+        call.task = self._loop.create_task(self.run(call))
+
+    def forget(self, call: Call) -> None:
+        """Cancel a call before its turn has come."""
+        self._queue.remove(call)
+        del self.calls[call.id]
+        self._start_next()
+        call.reply(None, None)
+
+    @contextlib.contextmanager
+    def waiting(self, call: Call) -> Iterator[None]:
+        """Meanwhile the call waits for the other side, and takes nobody's place.
+
+        Otherwise calls that wait for answers could keep us from reading the answers.
+        """
+        call.waits += 1
+        if call.waits == 1:
+            self._active -= 1
+            self._start_next()
+        try:
+            yield
+        finally:
+            call.waits -= 1
+            if call.waits == 0:
+                self._active += 1
 
     def _replier(self, id: Id) -> Reply:
         def reply(answer: bytes | None, error: McpError | None) -> None:
@@ -215,11 +282,15 @@ class Peer:
 
         return reply
 
-    async def _run(self, call: Call, outcome: Coroutine[Any, Any, bytes]) -> None:
+    async def run(self, call: Call) -> None:
+        """Answer a call; awaited once, when its turn has come."""
         answer: bytes | None
         problem = None
+        call.started = True
         try:
-            answer = jsonrpc.result(call.id, await outcome)
+            if call.cancelled:
+                raise asyncio.CancelledError
+            answer = jsonrpc.result(call.id, await call.later())
         except McpError as error:
             answer, problem = _refusal(call, error), error
         except asyncio.CancelledError:
@@ -230,18 +301,20 @@ class Peer:
             answer = _internal(call)
         finally:
             del self.calls[call.id]
-            if self._room is not None:
-                self._room.set()
+            self._active -= 1
+            self._start_next()
         call.reply(None if call.cancelled else answer, problem)
 
     def _notification(self, frame: Frame) -> None:
         method = frame.method_name()
         params = None if frame.params is UNSET else frame.params
+        if params is not None and bytes(params)[:1] != b"{":
+            return  # never answered, not even a bad one
         if method == CANCELLED and params is not None:
             try:
                 call = self.calls.get(_CANCELLED.decode(params).request_id)
-            except DecodeError:
-                call = None  # never answered, not even a bad one
+            except (DecodeError, RecursionError):
+                call = None
             if call is not None:
                 call.cancel()
                 return
@@ -266,11 +339,11 @@ class Peer:
 
     def _batch(self, data: bytes, reply: Reply | None) -> bool:
         try:
+            members = jsonrpc.decode_batch(data)
             if not self.service.takes_batches():
                 raise FrameError(
                     INVALID_REQUEST, "batches are not part of this version"
                 )
-            members = jsonrpc.decode_batch(data)
         except FrameError as error:
             self._answer(self._unreadable(error), error, reply)
             return True
@@ -305,7 +378,7 @@ class Peer:
         return bool(asked)
 
     async def _wait_for_room(self) -> None:
-        while len(self.calls) >= self._limit and not self.closed:
+        while len(self._queue) >= self._limit and not self.closed:
             self._room = asyncio.Event()
             await self._room.wait()
 
@@ -325,10 +398,12 @@ class Peer:
         id = next(self._ids)
         future: asyncio.Future[Raw] = self._loop.create_future()
         self._pending[id] = future
+        call = None if about is None else self.calls.get(about)
         try:
             self.link.send(jsonrpc.request(id, method, params), about)
-            async with asyncio.timeout(timeout):
-                return await future
+            with self.waiting(call) if call else contextlib.nullcontext():
+                async with asyncio.timeout(timeout):
+                    return await future
         except TimeoutError:
             self._give_up(id, about, "timed out")
             raise RequestTimeout(f"{method} was not answered in {timeout} s") from None
@@ -350,25 +425,41 @@ class Peer:
         if not self.closed:
             self.link.send(jsonrpc.notification(method, params), about)
 
+    async def finish(self, seconds: float) -> None:
+        """The other side says nothing more: let what runs end, for a while; then close."""
+        self._fail_pending()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while busy := [
+                    call.task
+                    for call in self.calls.values()
+                    if call.task is not None and not call.waits
+                ]:
+                    await asyncio.wait(busy)
+        await self.close()
+
     async def close(self) -> None:
         """End everything that is under way, on both sides of the connection."""
         tasks = self.end()
         if tasks:
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    def end(self) -> list[asyncio.Task[None]]:
+    def end(self) -> list[asyncio.Task[Any]]:
         """The same without waiting; what is still to end is returned."""
         self.closed = True
-        for future in self._pending.values():
-            if not future.done():
-                future.set_exception(ConnectionClosed("the connection was closed"))
-                future.exception()  # whoever waits sees it; nobody must
+        self._fail_pending()
         calls = list(self.calls.values())
-        for call in calls:
+        for call in reversed(calls):  # those that wait their turn first
             call.cancel()
         if self._room is not None:
             self._room.set()
         return [call.task for call in calls if call.task is not None]
+
+    def _fail_pending(self) -> None:
+        for future in self._pending.values():
+            if not future.done():
+                future.set_exception(ConnectionClosed("the connection was closed"))
+                future.exception()  # whoever waits sees it; nobody must
 
 
 def _refusal(call: Call, error: McpError) -> bytes:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from typing import Any
 
 from msgspec import Struct
 
+from . import workers
 from .content import Audio, Embedded, Image, Link, Text, ToolResult
 from .context import Context
 from .functions import Signature, inspect_function
@@ -35,7 +35,7 @@ class Entry(Struct, kw_only=True):
             return await self.function(**arguments)
         if self.inline:
             return self.function(**arguments)
-        return await asyncio.to_thread(self.function, **arguments)
+        return await workers.run(self.function, arguments)
 
 
 class ResourceTemplate(Entry, kw_only=True):

@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from collections.abc import Callable
+from typing import Any, TypeVar, overload
 
 from msgspec import structs
 
-from .connection import Connection
-from .errors import INVALID_REQUEST, McpError
 from .features import Features
-from .hub import Hub
-from .jsonrpc import Id
-from .modern import Stateless
-from .peer import Link, Peer
 from .registry import Json, Registry, ResourceTemplate, entry
-from .state import Sealer
+from .serving import Lifespan, Serving
 from .uritemplate import Template
 from .versions import Version
-
-if TYPE_CHECKING:
-    from .transports import Receiver, Writer
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Server:
+class Server(Serving):
     """An MCP server: register functions, then `run()`."""
 
     def __init__(
@@ -39,22 +29,20 @@ class Server:
         page_size: int | None = None,
         in_flight: int = 256,
         state_key: bytes | None = None,
-        lifespan: Callable[[Server], AbstractAsyncContextManager[Any]] | None = None,
+        lifespan: Lifespan | None = None,
     ) -> None:
-        self.name = name
-        self.registry = Registry()
-        self.hub = Hub()
-        self.lifespan_state: Any = None
-        """What the lifespan yielded, while the server runs."""
-        self._info: Json = {"name": name, "version": version}
+        info: Json = {"name": name, "version": version}
         if title is not None:
-            self._info["title"] = title
-        self._instructions = instructions
-        self._in_flight = in_flight
-        self._lifespan = lifespan
+            info["title"] = title
+        super().__init__(
+            info,
+            instructions=instructions,
+            in_flight=in_flight,
+            state_key=state_key,
+            lifespan=lifespan,
+        )
+        self.registry = Registry()
         self._handlers = _Handlers(self, page_size)
-        self.stateless = Stateless(self, Sealer(state_key))
-        """Serves requests of modern versions, whatever they came over."""
 
     # --- registering ----------------------------------------------------------------------
 
@@ -200,14 +188,6 @@ class Server:
         """The functions behind the methods."""
         return self._handlers
 
-    def info(self) -> Json:
-        """The server's name and version."""
-        return self._info
-
-    def instructions(self) -> str:
-        """How to use the server, for a model."""
-        return self._instructions
-
     def capabilities(self, version: Version) -> Json:
         """What there is: the version's types leave out what it does not know."""
         found: Json = {"logging": {}}
@@ -220,69 +200,6 @@ class Server:
         if self.registry.completions or self.registry.prompts:
             found["completions"] = {}
         return found
-
-    # --- serving --------------------------------------------------------------------------
-
-    def connect(self, link: Link) -> Peer:
-        """Serve one connection; feed what arrives to the peer's `receive`."""
-        connection = Connection(self, self.stateless)
-        self.hub.add(connection.session)
-        return Peer(link, connection, in_flight=self._in_flight)
-
-    def attach(self, writer: Writer) -> Receiver:
-        """Serve one connection of a transport: `await transport(server.attach)`.
-
-        A transport is anything that makes a `Writer` and feeds the `Receiver` it gets.
-        """
-        return _Attached(self, writer)
-
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[Server]:
-        """While the server runs: enters and leaves its lifespan."""
-        if self._lifespan is None:
-            yield self
-        else:
-            async with self._lifespan(self) as self.lifespan_state:
-                yield self
-        self.hub.close()
-
-    def run(self, transport: str = "stdio") -> None:
-        """Serve until the client goes away, or a signal comes."""
-        import asyncio
-
-        if transport != "stdio":
-            raise ValueError(f"there is no transport {transport!r}: only stdio so far")
-        asyncio.run(self._run_stdio())
-
-    async def _run_stdio(self) -> None:
-        from .transports.stdio import serve_stdio
-
-        async with self.running():
-            await serve_stdio(self.attach)
-
-
-class _Attached:
-    """Both what a transport feeds and how a peer sends."""
-
-    def __init__(self, server: Server, writer: Writer) -> None:
-        self._writer = writer
-        self._peer = server.connect(self)
-
-    def receive(self, data: bytes) -> Awaitable[None] | None:
-        return self._peer.receive(data)
-
-    def too_long(self, limit: int) -> None:
-        message = f"a message of more than {limit} bytes"
-        self._peer.refuse(McpError(INVALID_REQUEST, message))
-
-    def closed(self) -> Awaitable[None]:
-        return self._peer.close()
-
-    def send(self, data: bytes, about: Id | None) -> None:
-        self._writer.write(data)
-
-    def dropped(self, about: Id) -> None:
-        pass  # nothing on a line waits for an answer but the client
 
 
 class _Handlers(Features):

@@ -38,3 +38,12 @@ class Version:
 def get(name: str) -> Version:
     """A version by its name, one of LEGACY or MODERN."""
     return Version(name)
+
+
+@cache
+def is_modern_only(method: str) -> bool:
+    """Has only the newest era this request?"""
+    modern, legacy = MODERN[-1:], LEGACY[-1:]
+    return any(method in get(name).requests for name in modern) and not any(
+        method in get(name).requests for name in legacy
+    )

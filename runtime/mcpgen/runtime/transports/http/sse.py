@@ -1,0 +1,80 @@
+"""HTTP+SSE, the transport of the oldest version: one stream out, posts in.
+
+The stream is the connection. Its first event says where to post; what is posted is
+answered on the stream.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs
+
+from .. import Receiver
+from .events import Stream
+from .request import EVENTS, Refusal, Request
+
+if TYPE_CHECKING:
+    from ...serving import Serving
+
+
+class Connections:
+    """The open streams."""
+
+    def __init__(self, serving: Serving) -> None:
+        self._serving = serving
+        self._all: dict[str, tuple[Receiver, Stream, Any]] = {}
+
+    async def open(self, request: Request) -> None:
+        """Serve a stream for as long as its client reads it."""
+        if not request.accepts(EVENTS):
+            raise Refusal(406, "Accept must admit text/event-stream")
+        settings = request.settings
+        if len(self._all) >= settings.max_sessions:
+            raise Refusal(
+                503, "there are too many sessions: see the setting max_sessions"
+            )
+        stream = Stream(
+            asyncio.get_running_loop(), limit=settings.event_buffer, open_ended=True
+        )
+        id = secrets.token_urlsafe(24)
+        endpoint = f"{request.mounted_at}{settings.messages_path}?session_id={id}"
+        stream.event(b"endpoint", endpoint.encode("ascii", "replace"))
+        receiver = self._serving.attach(_Writer(stream))
+        self._all[id] = (receiver, stream, request.principal)
+        try:
+            await stream.deliver(request)
+        finally:
+            del self._all[id]
+            stream.finish(None)
+            if (closing := receiver.closed()) is not None:
+                await closing
+
+    async def post(self, request: Request) -> None:
+        """Take a message of one of the streams."""
+        id, *_ = parse_qs(request.query()).get("session_id", [""])
+        receiver, _, principal = self._all.get(id, (None, None, None))
+        if receiver is None or principal != request.principal:
+            raise Refusal(404, "there is no such session (any more)")
+        busy = receiver.receive(await request.body())
+        await request.respond(202)
+        if busy is not None:
+            await busy
+
+    def close(self) -> None:
+        """End all streams."""
+        for _, stream, _ in self._all.values():
+            stream.finish(None)
+
+
+class _Writer:
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+
+    def write(self, data: bytes) -> None:
+        if not self._stream.ended:
+            self._stream.push(data)
+
+    async def drain(self) -> None:
+        await self._stream.drain()
