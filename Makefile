@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: demo test conformance generate check fidelity bench lint clean
+.PHONY: demo test conformance interop generate check fidelity bench lint clean
 
 demo: $(STAMP)
 	$(BIN)/mcpgen generate
@@ -13,11 +13,15 @@ demo: $(STAMP)
 	$(BIN)/mcpgen methods 2026-07-28
 
 test: $(STAMP)
-	$(BIN)/python -m pytest -n 2 -q
+	$(BIN)/python -m pytest -n 2 -q -m "not interop"
 
 # The official suite; the first run installs it, with its Node, into .cache.
 conformance: $(STAMP)
 	$(BIN)/python -m tests.conformance
+
+# Official SDKs and the Inspector; the first run installs them into .cache.
+interop: $(STAMP)
+	$(BIN)/python -m pytest -q -m interop tests/interop
 
 generate: $(STAMP)
 	$(BIN)/mcpgen generate

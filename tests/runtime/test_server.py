@@ -37,6 +37,8 @@ def run(test: Coroutine[Any, Any, None]) -> None:
 class Line:
     """The client's end of a connection: feeds frames, and checks what comes back."""
 
+    own_streams = False
+
     def __init__(self, server: Server, version: str = MODERN) -> None:
         self.version = version
         self.sent: list[Any] = []
@@ -54,6 +56,9 @@ class Line:
         self.check(frame)
         self.sent.append(frame)
         self.changed.set()
+
+    async def drain(self) -> None:
+        pass
 
     def dropped(self, about: Any) -> None:
         self.changed.set()
@@ -319,9 +324,13 @@ def test_what_goes_wrong(version: str) -> None:
         answer = await line.ask("tools/call", bad)
         if version < "2025-11-25":
             assert answer["error"]["code"] == -32602
-            assert {i["path"] for i in answer["error"]["data"]} >= {"$.a"}
+            assert [issue["path"] for issue in answer["error"]["data"]] == [
+                "$.arguments.b",
+                "$.arguments.a",
+            ]
         else:
             assert answer["result"]["isError"] is True
+            assert "$.arguments.a: " in answer["result"]["content"][0]["text"]
         missing = (await line.ask("resources/read", {"uri": "test://no"}))["error"]
         assert missing["code"] == (-32602 if version == MODERN else -32002)
         assert missing["data"] == {"uri": "test://no"}
@@ -483,9 +492,16 @@ def test_what_runs_twice_and_what_does_not() -> None:
 
 def test_a_missing_capability_is_a_protocol_error_in_the_modern_era() -> None:
     async def main() -> None:
-        line = Line(make_server())
+        server = make_server()
+
+        @server.tool
+        async def insists(ctx: Context) -> str:
+            """Does not look whether the client can."""
+            return str(await ctx.elicit("Who?", {"type": "object", "properties": {}}))
+
+        line = Line(server)
         meta = {META + "protocolVersion": MODERN, META + "clientCapabilities": {}}
-        answer = await line.ask("tools/call", {"name": "name", "_meta": meta})
+        answer = await line.ask("tools/call", {"name": "insists", "_meta": meta})
         assert answer["error"]["code"] == -32021
         assert answer["error"]["data"] == {"requiredCapabilities": {"elicitation": {}}}
 
@@ -543,7 +559,7 @@ def test_changes_are_told_to_sessions_and_listeners() -> None:
         assert acknowledged["params"]["_meta"] == {META + "subscriptionId": 7}
         before = len(old.sent)
         server.remove_tool("fails")
-        server.hub.updated("test://fixed")
+        server.resource_updated("test://fixed")
         server.hub.list_changed("prompts")
         told = [frame["method"] for frame in old.sent[before:]]
         assert told == [

@@ -28,23 +28,31 @@ if TYPE_CHECKING:
     from .content import ToolResult as ToolResult
     from .context import Context as Context
     from .context import Elicit as Elicit
+    from .context import ElicitUrl as ElicitUrl
     from .context import Roots as Roots
     from .context import Sample as Sample
+    from .errors import AnswerError as AnswerError
     from .errors import ConnectionClosed as ConnectionClosed
     from .errors import McpError as McpError
+    from .errors import MissingCapability as MissingCapability
     from .errors import NotSupported as NotSupported
     from .errors import RequestTimeout as RequestTimeout
+    from .handlers import HandlersServer as HandlersServer
     from .server import Server as Server
 
 _HOMES = {
-    **dict.fromkeys(
-        ("Audio", "Embedded", "Image", "Link", "Text", "ToolResult"), "content"
-    ),
-    **dict.fromkeys(("Context", "Elicit", "Roots", "Sample"), "context"),
-    **dict.fromkeys(
-        ("ConnectionClosed", "McpError", "NotSupported", "RequestTimeout"), "errors"
-    ),
-    "Server": "server",
+    name: module
+    for module, names in {
+        "content": ("Audio", "Embedded", "Image", "Link", "Text", "ToolResult"),
+        "context": ("Context", "Elicit", "ElicitUrl", "Roots", "Sample"),
+        "errors": (
+            *("AnswerError", "ConnectionClosed", "McpError", "MissingCapability"),
+            *("NotSupported", "RequestTimeout"),
+        ),
+        "handlers": ("HandlersServer",),
+        "server": ("Server",),
+    }.items()
+    for name in names
 }
 
 

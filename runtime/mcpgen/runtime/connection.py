@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from msgspec import Raw, UnsetType
 
 from . import modern, versions
 from .dispatch import Host
-from .legacy import INITIALIZE, Session
+from .legacy import Session
 from .modern import PROTOCOL_VERSION
 from .peer import Call, Later
 
@@ -25,7 +23,7 @@ class Connection:
         """Serve one request by the rules of the era that it belongs to."""
         if self._modern_only:
             return self._stateless.request(call)
-        if call.method != INITIALIZE and self._stateless.names:
+        if self._stateless.names:
             named = modern.meta_of(call).get(PROTOCOL_VERSION)
             if named is not None and named not in versions.LEGACY:
                 return self._stateless.request(call)

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from inspect import iscoroutinefunction
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import msgspec
 from msgspec import Raw, Struct, field
 from msgspec.json import Decoder
 
-from . import wire
-from .context import Context
+from . import versions, wire
+from .context import Client, Context, Era
 from .errors import INVALID_PARAMS, METHOD_NOT_FOUND, McpError
-from .peer import Call, Later
+from .jsonrpc import Id
+from .peer import Call, Later, Peer
 from .versions import Version
 
 if TYPE_CHECKING:
@@ -47,13 +48,29 @@ class Host(Protocol):
         """How to use the server, for a model; may be empty."""
 
 
-def row_for(host: Host, version: Version, method: str) -> Any:
-    """The table's row for a request that a client may send; McpError otherwise."""
+def version_of(host: Host, name: str) -> Version:
+    """A version by its name; of a host with bindings of its own, always those."""
+    own: Version | None = getattr(host, "bindings", None)
+    return versions.get(name) if own is None else own
+
+
+def has_handler(host: Host, row: Any) -> bool:
+    """Does the host itself answer this method?"""
+    return hasattr(host.handlers, row.python_name)
+
+
+def row_for(version: Version, method: str, capabilities: Json) -> Any:
+    """The table's row for a request that a client may send; McpError otherwise.
+
+    `capabilities` are those that the client was promised.
+    """
     row = version.requests.get(method)
-    if row is None or "client" not in row.sent_by or row.embedded:
+    if row is None:
         raise McpError(METHOD_NOT_FOUND, f"{method} is not a method of {version.name}")
+    if "client" not in row.sent_by or row.embedded:
+        raise McpError(METHOD_NOT_FOUND, f"{method} is not for a client to send")
     if row.server_capability is not None:
-        declared: Any = host.capabilities(version)
+        declared: Any = capabilities
         for key in row.server_capability:
             declared = declared.get(key) if isinstance(declared, dict) else None
         if declared is None or declared is False:
@@ -68,7 +85,8 @@ def read_params(version: Version, row: Any, raw: Raw | None) -> Any:
     """The params of a request as the version's type; McpError says what is wrong."""
     if raw is None:
         if row.params_required:
-            raise McpError(INVALID_PARAMS, f"{row.name} needs params")
+            issue = {"path": "$", "problem": "required, but missing"}
+            raise McpError(INVALID_PARAMS, f"{row.name} needs params", [issue])
         return None
     if row.params is None:
         return None
@@ -101,6 +119,20 @@ def run(
 
         return later
     return _written(version, row, handler(params, context()), also)
+
+
+def notified(
+    host: Host, client: Client, era: Era, peer: Peer, method: str, raw: Raw | None
+) -> None:
+    """Hand a notification to the host, if it wants to know; nothing is ever answered."""
+    row = client.version.notifications.get(method)
+    if row is None or "client" not in row.sent_by:
+        return
+    handler = getattr(host.handlers, f"on_{row.python_name}", None)
+    if handler is not None:
+        params = read_params(client.version, row, raw)
+        call = Call(peer, cast(Id, None), method, raw, lambda answer, error: None)
+        handler(params, Context(call, client, meta_of(call, params), era))
 
 
 def _written(version: Version, row: Any, outcome: Any, also: Json) -> bytes:

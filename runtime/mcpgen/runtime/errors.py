@@ -20,7 +20,12 @@ INTERNAL_ERROR = -32603
 class McpError(Exception):
     """A JSON-RPC error: raised by a handler it is sent, received it is raised."""
 
+    failure = False
+    """Leaving a tool, is it a failure that a model should read, and no protocol error?"""
+
     def __init__(self, code: int, message: str, data: Any = UNSET) -> None:
+        if not isinstance(code, int) or isinstance(code, bool):
+            raise TypeError(f"the code of an error is an integer, not {code!r}")
         super().__init__(message)
         self.code = code
         self.message = message
@@ -35,7 +40,21 @@ class FrameError(McpError):
 
 
 class NotSupported(McpError):
-    """The client did not declare what a handler asked of it."""
+    """The client, or the protocol version, has not what a handler asked for."""
+
+    failure = True
+
+
+class MissingCapability(NotSupported):
+    """The same, where the client can declare the capability and try again."""
+
+    failure = False
+
+
+class AnswerError(McpError):
+    """The other side answered a question of ours with an error, or with nonsense."""
+
+    failure = True
 
 
 class ConnectionClosed(Exception):

@@ -6,21 +6,23 @@ the client's version; results go out in the vocabulary of the newest one.
 
 from __future__ import annotations
 
-import json
+import asyncio
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import Any
 
-from msgspec import UNSET
+import msgspec
+from msgspec import UNSET, Raw
 
-from . import content
+from . import content, wire
 from .content import ToolResult
 from .context import Context
-from .errors import INVALID_PARAMS, McpError, NotSupported
-from .functions import ArgumentError, OutputError
+from .errors import INVALID_PARAMS, McpError
+from .functions import ArgumentError, OutputError, Signature
 from .legacy import Session
 from .peer import log
 from .registry import Entry, Json, Registry
+from .versions import Version
 
 
 class Features:
@@ -29,46 +31,52 @@ class Features:
     def __init__(self, registry: Registry, page_size: int | None = None) -> None:
         self.registry = registry
         self.page_size = page_size
+        self._kept: dict[str, tuple[object, wire.Listing]] = {}
+        """Lists that were asked for, with the edition that they are of."""
 
     # --- tools ------------------------------------------------------------------------
 
     def list_tools(self, params: Any, ctx: Context) -> Json:
         """Every tool."""
-        return self._page("tools", self.registry.tools.values(), params)
+        return self._page("tools", self.registry.tools, params)
 
     async def call_tool(self, params: Any, ctx: Context) -> Json:
         """Call a tool. What goes wrong inside it is a result that a model can read."""
         tool = self.registry.tools.get(params.name)
         if tool is None:
-            raise McpError(INVALID_PARAMS, f"there is no tool {params.name!r}")
+            raise _bad("$.name", f"there is no tool {params.name!r}")
+        version = ctx.client.version
         try:
             arguments = tool.signature.bind(_given(params.arguments))
         except ArgumentError as error:
-            if ctx.client.version.traits.bad_arguments == "error":
-                raise McpError(
-                    INVALID_PARAMS, f"invalid arguments: {error}", _issues(error)
-                ) from None
-            return _failed(f"invalid arguments: {error}")
+            problem = _misfit(error, "$.arguments")
+            if version.traits.bad_arguments == "error":
+                raise problem from None
+            return wire.failed(problem.message)
         try:
-            return _tool_result(tool, await tool.call(arguments, ctx))
-        except NotSupported as error:
-            return _failed(error.message)
-        except McpError:
-            raise
+            return _tool_result(tool, await tool.call(arguments, ctx), version)
+        except McpError as error:
+            if not error.failure:
+                raise
+            return wire.failed(error.message)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if ctx.call.cancelled or (task is not None and task.cancelling()):
+                raise
+            return wire.failed("something that the tool waited for was cancelled")
         except Exception as error:
             log.exception("the tool %s failed", params.name)
-            return _failed(str(error) or type(error).__name__)
+            return wire.failed(str(error) or type(error).__name__)
 
     # --- resources --------------------------------------------------------------------
 
     def list_resources(self, params: Any, ctx: Context) -> Json:
         """Every resource that has a fixed address."""
-        return self._page("resources", self.registry.resources.values(), params)
+        return self._page("resources", self.registry.resources, params)
 
     def list_resource_templates(self, params: Any, ctx: Context) -> Json:
         """Every family of resources."""
-        entries = self.registry.templates.values()
-        return self._page("resourceTemplates", entries, params)
+        return self._page("resourceTemplates", self.registry.templates, params)
 
     async def read_resource(self, params: Any, ctx: Context) -> Json:
         """The contents of a resource."""
@@ -76,7 +84,7 @@ class Features:
         entry: Entry | None = self.registry.resources.get(uri)
         arguments: Json | None = {}
         if entry is None:
-            for entry in self.registry.templates.values():
+            for entry in list(self.registry.templates.values()):
                 arguments = entry.template.match(uri)
                 if arguments is not None:
                     break
@@ -86,45 +94,62 @@ class Features:
         try:
             bound = entry.signature.bind(arguments)
         except ArgumentError as error:
-            raise McpError(INVALID_PARAMS, str(error), _issues(error)) from None
+            raise _bad("$.uri", f"{uri!r} does not fit: {error}") from None
         value = await entry.call(bound, ctx)
-        return {"contents": _contents(uri, value, entry.listed.get("mimeType", ""))}
+        mime_type = entry.listed.get("mimeType", "")
+        found = content.read_result(uri, value, mime_type)
+        if found is None:
+            text = entry.signature.written(value).decode()
+            made = content.contents(uri, text, mime_type or "application/json")
+            found = {"contents": [made]}
+        return found
 
     # --- prompts ----------------------------------------------------------------------
 
     def list_prompts(self, params: Any, ctx: Context) -> Json:
         """Every prompt."""
-        return self._page("prompts", self.registry.prompts.values(), params)
+        return self._page("prompts", self.registry.prompts, params)
 
     async def get_prompt(self, params: Any, ctx: Context) -> Json:
         """The messages of a prompt."""
-        prompt = self.registry.prompts.get(params.name)
-        if prompt is None:
-            raise McpError(INVALID_PARAMS, f"there is no prompt {params.name!r}")
+        prompt = self._prompt(params.name, "$.name")
         try:
             arguments = prompt.signature.bind(_given(params.arguments))
         except ArgumentError as error:
-            message = f"invalid arguments: {error}"
-            raise McpError(INVALID_PARAMS, message, _issues(error)) from None
-        messages = _messages(await prompt.call(arguments, ctx))
-        result: Json = {"messages": messages}
+            raise _misfit(error, "$.arguments") from None
+        value = await prompt.call(arguments, ctx)
+        result = content.prompt_result(value)
+        if result is None:
+            text = prompt.signature.written(value).decode()
+            result = {"messages": [{"role": "user", "content": _text(text)}]}
         if "description" in prompt.listed:
-            result["description"] = prompt.listed["description"]
+            result.setdefault("description", prompt.listed["description"])
         return result
+
+    def _prompt(self, name: str, path: str) -> Entry:
+        prompt = self.registry.prompts.get(name)
+        if prompt is None:
+            raise _bad(path, f"there is no prompt {name!r}")
+        return prompt
 
     # --- completion -------------------------------------------------------------------
 
     async def complete(self, params: Any, ctx: Context) -> Json:
         """Values for an argument that somebody is typing; none is an answer, too."""
-        ref = params.ref
-        about = (
-            f"prompt {ref.name}" if ref.type == "ref/prompt" else f"resource {ref.uri}"
-        )
+        about = self._completed(params.ref)
         entry = self.registry.completions.get((about, params.argument.name))
         values: list[str] = []
         if entry is not None:
-            bound = entry.signature.bind({"value": params.argument.value})
-            values = [str(value) for value in await entry.call(bound, ctx)]
+            given: Json = {"value": params.argument.value}
+            if "arguments" in entry.signature.input_schema["properties"]:
+                known = getattr(params, "context", None)  # not in every version
+                given["arguments"] = _given(getattr(known, "arguments", None))
+            try:
+                bound = entry.signature.bind(given)
+            except ArgumentError as error:
+                raise _bad("$.argument.value", str(error)) from None
+            found = await entry.call(bound, ctx)
+            values = [str(value) for value in found or ()]
         return {
             "completion": {
                 "values": values[:100],
@@ -132,6 +157,13 @@ class Features:
                 "hasMore": len(values) > 100,
             }
         }
+
+    def _completed(self, ref: Any) -> str:
+        """The prompt or the template that is meant; nothing for an unknown template."""
+        if ref.type == "ref/prompt":
+            self._prompt(ref.name, "$.ref.name")
+            return str(ref.name)
+        return str(ref.uri) if ref.uri in self.registry.templates else ""
 
     # --- the session --------------------------------------------------------------------
 
@@ -156,16 +188,21 @@ class Features:
 
     # --- pages --------------------------------------------------------------------------
 
-    def _page(self, key: str, entries: Iterable[Entry], params: Any) -> Json:
-        listed = [entry.listed for entry in entries]
+    def _page(self, key: str, entries: Mapping[str, Entry], params: Any) -> Json:
+        edition = self.registry.edition  # before the entries: threads may add some
         start = _position(params)
-        if self.page_size is None and not start:
-            return {key: listed}
+        if not start:
+            kept = self._kept.get(key)
+            if kept is not None and kept[0] is edition:
+                return kept[1]
+        listed = [entry.listed for entry in list(entries.values())]
         end = start + (self.page_size or len(listed))
-        result: Json = {key: listed[start:end]}
+        page = wire.Listing(key, listed[start:end])
         if end < len(listed):
-            result["nextCursor"] = urlsafe_b64encode(b"%d" % end).decode("ascii")
-        return result
+            page["nextCursor"] = urlsafe_b64encode(b"%d" % end).decode("ascii")
+        if not start:
+            self._kept[key] = edition, page
+        return page
 
 
 def _session(ctx: Context) -> Session:
@@ -183,7 +220,7 @@ def _position(params: Any) -> int:
     except ValueError:
         position = -1
     if position < 0:
-        raise McpError(INVALID_PARAMS, "the cursor is not one of this server's")
+        raise _bad("$.cursor", "the cursor is not one of this server's")
     return position
 
 
@@ -191,61 +228,74 @@ def _given(arguments: Any) -> Json:
     return arguments if isinstance(arguments, dict) else {}
 
 
-def _issues(error: ArgumentError) -> list[Json]:
-    return [{"path": path, "problem": problem} for path, problem in error.issues]
+# --- what goes wrong ----------------------------------------------------------------------
 
 
-def _failed(message: str) -> Json:
-    return {"content": [{"type": "text", "text": message}], "isError": True}
+def _bad(path: str, problem: str) -> McpError:
+    return McpError(INVALID_PARAMS, problem, [{"path": path, "problem": problem}])
 
 
-def _tool_result(tool: Entry, value: Any) -> Json:
-    if isinstance(value, ToolResult):
-        blocks = content.blocks(value.content)
-        result: Json = {"content": blocks if blocks is not None else []}
-        if value.structured is not UNSET:
-            result["structuredContent"] = value.structured
-        if value.is_error:
-            result["isError"] = True
-        if value.meta:
-            result["_meta"] = value.meta
-        return result
-    if tool.signature.output_schema is None:
-        found = content.blocks(value)
-        if found is not None:
-            return {"content": found}
-    try:
-        data = tool.signature.structure(value)
-    except OutputError as error:
-        raise RuntimeError(
-            f"the tool returned what it did not promise: {error}"
-        ) from None
-    text = json.dumps(data, ensure_ascii=False)
-    result = {"content": [{"type": "text", "text": text}]}
-    if tool.signature.output_schema is not None:
-        result["structuredContent"] = data
+def _misfit(error: ArgumentError, root: str) -> McpError:
+    """Arguments that do not fit; `root` is where they stand in the params."""
+    issues = [(root + path[1:], problem) for path, problem in error.issues]
+    told = "; ".join(f"{path}: {problem}" for path, problem in issues)
+    data = [{"path": path, "problem": problem} for path, problem in issues]
+    return McpError(INVALID_PARAMS, f"invalid arguments: {told}", data)
+
+
+# --- what a tool gave ---------------------------------------------------------------------
+
+
+def _text(text: str) -> Json:
+    return {"type": "text", "text": text}
+
+
+def _tool_result(tool: Entry, value: Any, version: Version) -> wire.Outcome:
+    """Text and data that were made here fit as they are; all else is checked later."""
+    schema = tool.signature.output_schema
+    if schema is None and type(value) is str:
+        return wire.Sound(content=[_text(value)])
+    full = content.tool_result(value)
+    if full is not None:
+        return _full_result(tool.signature, full, version)
+    if schema is None:
+        blocks = content.blocks(value)
+        if blocks is not None:
+            return wire.Outcome(content=blocks)
+    text = _promised(tool.signature, value)
+    result = wire.Sound(content=[_text(text.decode())])
+    if schema is not None and version.traits.structured_content != "none":
+        data = Raw(text)
+        whole = not wire.wrapped(version, schema)
+        result["structuredContent"] = data if whole else {"result": data}
     return result
 
 
-def _contents(uri: str, value: Any, mime_type: str) -> list[Json]:
-    if isinstance(value, str | bytes):
-        return [content.contents(uri, value, mime_type)]
-    if isinstance(value, list) and all(isinstance(item, dict) for item in value):
-        return value
-    text = json.dumps(value, ensure_ascii=False)
-    return [content.contents(uri, text, mime_type or "application/json")]
+def _full_result(
+    signature: Signature, full: ToolResult, version: Version
+) -> wire.Outcome:
+    blocks = content.all_blocks(full.content)
+    result = wire.Outcome(content=blocks)
+    schema = signature.output_schema
+    if full.structured is not UNSET:
+        text = _promised(signature, full.structured)
+        data = msgspec.json.decode(text)
+        if not blocks:  # for clients that do not know structured content
+            blocks.append(_text(text.decode()))
+        wrap = schema is not None and wire.wrapped(version, schema)
+        result["structuredContent"] = {"result": data} if wrap else data
+    elif schema is not None and not full.is_error:
+        raise RuntimeError("the tool promised structured content, and gave none")
+    if full.is_error:
+        result["isError"] = True
+    if full.meta:
+        result["_meta"] = full.meta
+    return result
 
 
-def _messages(value: Any) -> list[Json]:
-    values = value if isinstance(value, list | tuple) else [value]
-    return [_message(item) for item in values]
-
-
-def _message(value: Any) -> Json:
-    if isinstance(value, dict) and "role" in value:
-        block = content.block(value["content"]) or value["content"]
-        return {"role": value["role"], "content": block}
-    block = content.block(value)
-    if block is None:
-        raise TypeError(f"a prompt returned a {type(value).__name__}, not a message")
-    return {"role": "user", "content": block}
+def _promised(signature: Signature, value: Any) -> bytes:
+    try:
+        return signature.written(value)
+    except OutputError as error:
+        message = f"the tool returned what it did not promise: {error}"
+        raise RuntimeError(message) from None

@@ -4,6 +4,8 @@
 name and description, the JSON Schemas of its arguments and its result, and the two
 conversions that every call needs. Nothing here knows a protocol version.
 
+What only hand-written schemas and longer docstrings need is in `schemas`, imported then.
+
 msgspec reads the annotations, strictly: `"5"` and `true` are no integers, `5.0` is one. An
 annotation in which something of pydantic's occurs is pydantic's to read, by its own rules.
 """
@@ -21,32 +23,31 @@ from types import CellType, NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin
 
 import msgspec
-from msgspec import UNSET, Meta, Raw, Struct, ValidationError, json
+from msgspec import UNSET, Meta, Struct, ValidationError, json
 
 Issue: TypeAlias = tuple[str, str]  # A JSON path, and what is wrong there.
 Schema: TypeAlias = dict[str, Any]
 
-MAX_SCHEMA_BYTES = 1_000_000
-MAX_SCHEMA_DEPTH = 64
 MAX_ISSUES = 20
 
 _REFS = "#/$defs/"
 _ANNOTATED: Any = Annotated  # One that takes computed values.
-_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _UNFIT = (msgspec.MsgspecError, TypeError, ValueError, OverflowError, RecursionError)
 
 
-class _Problem(Exception):
+class Problem(Exception):
+    """Something does not fit; `issues` says where and why."""
+
     def __init__(self, issues: Iterable[Issue]) -> None:
         self.issues = list(islice(issues, MAX_ISSUES))
         super().__init__("; ".join(f"{where}: {what}" for where, what in self.issues))
 
 
-class ArgumentError(_Problem):
+class ArgumentError(Problem):
     """The arguments do not fit the function; `issues` says where and why."""
 
 
-class OutputError(_Problem):
+class OutputError(Problem):
     """The function returned something else than it promised; `issues` says what."""
 
 
@@ -60,8 +61,8 @@ class Signature(Struct, frozen=True, eq=False):
     context_parameter: str | None
     input_schema: Schema
     output_schema: Schema | None
-    _arguments: _Arguments
-    _result: Callable[[Any], Any]
+    _arguments: Arguments
+    _result: Callable[[Any], bytes]
 
     def bind(self, arguments: Mapping[str, Any] | None) -> dict[str, Any]:
         """Keyword arguments, checked and converted; ArgumentError if they do not fit.
@@ -70,12 +71,8 @@ class Signature(Struct, frozen=True, eq=False):
         """
         return self._arguments.bind({} if arguments is None else arguments)
 
-    def bind_raw(self, raw: Raw | bytes) -> dict[str, Any]:
-        """The same from JSON text, without a detour through untyped values."""
-        return self._arguments.bind_raw(raw)
-
-    def structure(self, value: Any) -> Any:
-        """A returned value as JSON values; OutputError if it breaks the promise."""
+    def written(self, value: Any) -> bytes:
+        """A returned value as JSON text; OutputError if it breaks the promise."""
         try:
             return self._result(value)
         except _UNFIT as exc:
@@ -88,7 +85,7 @@ def inspect_function(
     context_type: type,
     input_schema: Schema | None = None,
     output_schema: Schema | Literal[False] | None = None,
-    content_types: tuple[type, ...] = (),
+    is_content: Callable[[type], bool] = lambda kind: False,
     strict: bool = True,
 ) -> Signature:
     """Look at a function; TypeError says what about it cannot be served.
@@ -97,7 +94,7 @@ def inspect_function(
     function then gets the arguments unconverted, as keywords; or all of them in one dict,
     if it has one parameter, annotated dict or Mapping, that the schema does not name.
 
-    `output_schema=False` promises nothing, and so does returning `content_types`.
+    `output_schema=False` promises nothing, and so does returning what `is_content`.
     `strict=False` reads numbers out of strings, for callers that only have strings.
     """
     callee = fn
@@ -113,20 +110,22 @@ def inspect_function(
     context = contexts[0] if contexts else None
     parameters = {p: parameters[p] for p in parameters if p != context}
 
-    fields = dict.fromkeys(parameters, Any)
     if input_schema is None:
         fields = {p: _readable(hints.get(p, Any)) for p in parameters}
         input_schema = _arguments_schema(name, parameters, fields, doc)
-        arguments = _Arguments(parameters, fields, context, strict)
+        arguments = Arguments(parameters, fields, context, strict)
     else:
-        arguments = _Arguments(parameters, fields, context, strict)
-        arguments.check_with(_Checker(name, input_schema), hints)
+        from .schemas import CheckedArguments
 
-    result: Callable[[Any], Any] = _plain
+        arguments = CheckedArguments(name, input_schema, parameters, context, hints)
+
+    result: Callable[[Any], bytes] = encoded
     promise = hints.get("return", Any)
     if output_schema:
-        result = _Checker(name, output_schema).result
-    elif output_schema is None and _is_structured(promise, content_types):
+        from .schemas import Checker
+
+        result = Checker(name, output_schema).result
+    elif output_schema is None and _is_structured(promise, is_content):
         promise = _readable(promise)
         output_schema = _result_schema(name, promise)
         result = _result_reader(promise)
@@ -190,34 +189,7 @@ def _is_context(hint: Any, context_type: type) -> bool:
 
 
 # Compiled when first needed, which is rarely: a server starts faster.
-_SECTION = r"(?:Args|Arguments|(?:Other )?Parameters|Keyword Args)(:?)$"
-_SPHINX = r":param (?:[^:]* )?\**(\w+):\s*(.*)"
-_GOOGLE = r"\**(\w+)\s*(?:\(.*?\))?:\s*(.*)"
-_NUMPY = r"\**(\w+)\s*(?::.*)?$()"
 _PLACE = r"(?s)(.*) - at (?:`key` in )?`\$(.*)`"
-
-
-def _parameter_docs(doc: str) -> dict[str, str]:
-    """What a docstring in Google's, NumPy's or Sphinx's style says of parameters."""
-    found: dict[str, str] = {}
-    if not any(word in doc for word in (":param ", "Arg", "Parameters")):
-        return found
-    name, depth, entry = "", 0, ""
-    for line in doc.splitlines():
-        text = line.strip()
-        indent = len(line) - len(line.lstrip())
-        if section := re.match(_SECTION, text):
-            name, entry = "", _GOOGLE if section[1] else _NUMPY
-        elif set(text) <= {"-"}:
-            if text and name:  # It underlines the name of another section.
-                name, entry = "", ""
-        elif name and indent > depth:
-            found[name] = f"{found[name]} {text}".strip()
-        elif match := re.match(entry or _SPHINX, text):
-            name, depth, found[match[1]] = match[1], indent, match[2]
-        else:
-            name, entry = "", ""
-    return found
 
 
 # Schemas
@@ -253,6 +225,14 @@ class _Foreign(type):
         return True
 
 
+def _is_foreign(hint: Any) -> bool:
+    return isinstance(_bare(hint), _Foreign)
+
+
+def _bare(hint: Any) -> Any:
+    return get_args(hint)[0] if get_origin(hint) is Annotated else hint
+
+
 @cache
 def _adapter(kind: type) -> Any:
     from pydantic import TypeAdapter
@@ -272,8 +252,9 @@ def _to_json(value: Any) -> Any:
     return to_jsonable_python(value, by_alias=True)
 
 
-def _plain(value: Any) -> Any:
-    return json.decode(json.encode(value, enc_hook=_to_json))
+def encoded(value: Any) -> bytes:
+    """Any value that JSON can carry as JSON text; TypeError when it cannot."""
+    return json.encode(value, enc_hook=_to_json)
 
 
 def _schema(where: str, hint: Any, mode: str, defs: Schema) -> Schema:
@@ -308,7 +289,11 @@ def _arguments_schema(
     properties: Schema = {}
     rest: Schema | bool = False
     defs: Schema = {}
-    docs = _parameter_docs(doc)
+    docs: Mapping[str, str] = {}
+    if any(word in doc for word in (":param ", "Arg", "Parameters")):
+        from .schemas import parameter_docs
+
+        docs = parameter_docs(doc)
     for field, parameter in parameters.items():
         where = f"{name}(): parameter `{field}`"
         schema = _schema(where, fields[field], "validation", defs)
@@ -338,7 +323,7 @@ def _default(value: Any, hint: Any) -> Schema:
     if value is Parameter.empty:
         return {}
     try:
-        plain = _plain(value)
+        plain = json.decode(encoded(value))
         msgspec.convert(plain, hint, str_keys=True, dec_hook=_from_json)
         return {"default": plain}
     except _UNFIT:
@@ -357,36 +342,36 @@ def _result_schema(name: str, hint: Any) -> Schema:
     return schema | ({"$defs": defs} if defs else {})
 
 
-def _is_content(hint: Any, content_types: tuple[type, ...]) -> bool:
+def _is_content(hint: Any, is_content: Callable[[type], bool]) -> bool:
     """Whether a value may be content (as anything may be)."""
     if get_origin(hint) in (Annotated, Union, UnionType):
-        return any(_is_content(arg, content_types) for arg in get_args(hint))
-    if isinstance(hint, type) and issubclass(hint, content_types):
+        return any(_is_content(arg, is_content) for arg in get_args(hint))
+    if isinstance(hint, type) and is_content(hint):
         return True
     return hint in (Any, object)
 
 
-def _is_structured(hint: Any, content_types: tuple[type, ...]) -> bool:
+def _is_structured(hint: Any, is_content: Callable[[type], bool]) -> bool:
     """Whether a return annotation promises data, rather than text or content."""
     hint = getattr(hint, "__supertype__", hint)
     origin, args = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        return _is_structured(args[0], content_types)
+        return _is_structured(args[0], is_content)
     if hint in (str, bytes, None, NoneType, typing.Never, typing.NoReturn):
         return False
-    if _is_content(hint, content_types):
+    if _is_content(hint, is_content):
         return False
     if origin in (Union, UnionType):
-        return any(_is_structured(arg, content_types) for arg in args)
+        return any(_is_structured(arg, is_content) for arg in args)
     if (origin or hint) in (list, tuple, Sequence):
-        return bool(args) and not any(_is_content(arg, content_types) for arg in args)
+        return bool(args) and not any(_is_content(arg, is_content) for arg in args)
     return True
 
 
 # Arguments and results
 
 
-class _Arguments:
+class Arguments:
     """From JSON to keyword arguments."""
 
     def __init__(
@@ -401,8 +386,6 @@ class _Arguments:
         self.fields = {n: hint for n, hint in fields.items() if n not in rest}
         self.required = _required(parameters)
         self.context = context
-        self.checker: _Checker | None = None
-        self.whole: str | None = None
         members = [(n, t, UNSET) for n, t in self.fields.items()]
         self.optional = len(self.required) < len(members)
         self.type = msgspec.defstruct(
@@ -414,48 +397,17 @@ class _Arguments:
         self.convert = partial(
             msgspec.convert, strict=strict, str_keys=True, dec_hook=_from_json
         )
-        self.decoder = json.Decoder(self.type, strict=strict, dec_hook=_from_json)
-
-    def check_with(self, checker: _Checker, hints: Mapping[str, Any]) -> None:
-        """Let a hand-written schema decide, and see that it fits the function."""
-        where = f"{checker.name}(): the input schema"
-        if checker.schema.get("type") != "object":
-            raise TypeError(f'{where} must say "type": "object"')
-        self.checker = checker
-        properties = checker.schema.get("properties", {})
-        if self.rest:
-            return
-        if len(self.fields) == 1 and not self.fields.keys() & properties.keys():
-            (only,) = self.fields
-            if (get_origin(hints.get(only)) or hints.get(only)) in (dict, Mapping):
-                self.whole = only
-                return
-        for name in (n for n in properties if n not in self.fields):
-            raise TypeError(f"{where} has `{name}`, which is no parameter")
+        # Without options it takes a third of the time. What it then refuses is read
+        # again one by one; but it would let pass what only pydantic can judge.
+        plain = strict and not any(map(_is_foreign, fields.values()))
+        self.quick = msgspec.convert if plain else self.convert
 
     def bind(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Checked and converted; ArgumentError if they do not fit."""
         try:
-            if self.checker is not None:
-                self.checker.check(arguments, ArgumentError)
-                if self.whole is not None:
-                    return {self.whole: dict(arguments)}
-            return self._given(self.convert(arguments, self.type))
+            return self._given(self.quick(arguments, self.type))
         except (ValidationError, RecursionError):
             return self._bind_each(arguments)
-
-    def bind_raw(self, raw: Raw | bytes) -> dict[str, Any]:
-        """The same from JSON text."""
-        try:
-            if self.checker is None:
-                return self._given(self.decoder.decode(raw))
-        except _UNREADABLE:
-            pass  # The other way knows better what is wrong.
-        try:
-            arguments = json.decode(raw)
-        except _UNREADABLE as exc:
-            raise ArgumentError([("$", f"not JSON: {exc}")]) from None
-        return self.bind(arguments)
 
     def _given(self, arguments: Any) -> dict[str, Any]:
         values = msgspec.structs.asdict(arguments)
@@ -465,8 +417,6 @@ class _Arguments:
 
     def _bind_each(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """One by one: slower, but every problem is found and named."""
-        if not isinstance(arguments, Mapping):
-            raise ArgumentError([("$", "expected `object`")])
         missing = [name for name in self.required if name not in arguments]
         issues = [(_member(name), "required argument is missing") for name in missing]
         bound: dict[str, Any] = {}
@@ -504,20 +454,21 @@ def _whole(value: Any) -> Any:
     return [_whole(item) for item in value] if isinstance(value, list) else value
 
 
-def _result_reader(hint: Any) -> Callable[[Any], Any]:
-    """What makes JSON values of a result and sees that they are what the hint says."""
-    bare = get_args(hint)[0] if get_origin(hint) is Annotated else hint
-    if isinstance(bare, _Foreign):
-        adapter = _adapter(bare)
-        return lambda value: adapter.dump_python(
-            adapter.validate_python(value), mode="json", by_alias=True
+def _result_reader(hint: Any) -> Callable[[Any], bytes]:
+    """What makes JSON text of a result and sees that it is what the hint says."""
+    if _is_foreign(hint):
+        adapter = _adapter(_bare(hint))
+        return lambda value: json.encode(
+            adapter.dump_python(
+                adapter.validate_python(value), mode="json", by_alias=True
+            )
         )
     decoder = json.Decoder(hint, dec_hook=_from_json)
 
-    def read(value: Any) -> Any:
+    def read(value: Any) -> bytes:
         text = json.encode(value, enc_hook=_to_json)
         decoder.decode(text)
-        return json.decode(text)
+        return text
 
     return read
 
@@ -551,67 +502,3 @@ def _issues(exc: BaseException, path: str) -> list[Issue]:
 
 def _place(steps: Iterable[str | int]) -> str:
     return "".join(f"[{s}]" if isinstance(s, int) else f".{s}" for s in steps)
-
-
-class _Checker:
-    """A hand-written schema, and jsonschema to check values with it."""
-
-    def __init__(self, name: str, schema: Schema) -> None:
-        if not _is_bounded(schema):
-            raise TypeError(
-                f"{name}(): a schema has at most {MAX_SCHEMA_BYTES} bytes "
-                f"and {MAX_SCHEMA_DEPTH} levels"
-            )
-        try:
-            from jsonschema import Draft202012Validator, SchemaError
-            from jsonschema.validators import validator_for
-            from jsonschema_specifications import REGISTRY
-        except ImportError as exc:
-            raise ImportError(
-                f"{name}() has a hand-written schema: pip install 'mcpgen[schema]'"
-            ) from exc
-        kind = validator_for(schema, default=Draft202012Validator)
-        try:
-            kind.check_schema(schema)
-        except SchemaError as exc:
-            at = f"{exc.json_path}: {exc.message}"
-            raise TypeError(f"{name}(): not a JSON Schema: {at}") from exc
-        self.name = name
-        self.schema = schema
-        # This registry has the drafts' own schemas and fetches nothing.
-        self.validator = kind(schema, registry=REGISTRY)
-
-    def check(self, value: Any, error: type[_Problem]) -> None:
-        """Raise `error` with what the schema says against a value."""
-        from referencing.exceptions import Unresolvable
-
-        try:
-            found = self.validator.iter_errors(value)
-            issues = [(e.json_path, e.message[:300]) for e in islice(found, MAX_ISSUES)]
-        except Unresolvable as exc:
-            issues = [("$", f"the schema refers to `{exc.ref}`; nothing is fetched")]
-        except RecursionError:
-            issues = [("$", "nested too deeply")]
-        if issues:
-            raise error(issues)
-
-    def result(self, value: Any) -> Any:
-        """A returned value as JSON values that fit the schema."""
-        plain = _plain(value)
-        self.check(plain, OutputError)
-        return plain
-
-
-def _is_bounded(schema: Schema) -> bool:
-    """Neither too large nor too deep; what contains itself is."""
-    stack: list[tuple[Any, int]] = [(schema, 1)]
-    seen = 0
-    while stack:
-        value, depth = stack.pop()
-        seen += 1
-        if depth > MAX_SCHEMA_DEPTH or seen > MAX_SCHEMA_BYTES:
-            return False
-        inner = value.values() if isinstance(value, dict) else value
-        if isinstance(value, dict | list):
-            stack.extend((item, depth + 1) for item in inner)
-    return len(json.encode(schema)) <= MAX_SCHEMA_BYTES

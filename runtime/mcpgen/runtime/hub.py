@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from threading import Lock
 from typing import Any
 from weakref import WeakSet
 
@@ -33,7 +34,8 @@ class _Listener(Struct, eq=False):
 
     def tell(self, method: str, params: Json) -> None:
         meta = {SUBSCRIPTION_ID: self.context.request_id}
-        self.context.tell(method, params | {"_meta": meta})
+        peer = self.context.call.peer
+        peer.on_loop(self.context.tell, method, params | {"_meta": meta})
 
 
 class Hub:
@@ -42,24 +44,30 @@ class Hub:
     def __init__(self) -> None:
         self._sessions: WeakSet[Session] = WeakSet()
         self._listeners: set[_Listener] = set()
+        self._lock = Lock()  # a handler in a thread may tell of changes, too
 
     def add(self, session: Session) -> None:
         """Tell this session from now on, for as long as it lives."""
-        self._sessions.add(session)
+        with self._lock:
+            self._sessions.add(session)
+
+    def _everybody(self) -> list[Session]:
+        with self._lock:
+            return list(self._sessions)
 
     def list_changed(self, what: str) -> None:
-        """A list has another content."""
+        """A list has another content; may be called in any thread."""
         method, wanted = LIST_CHANGED[what]
-        for session in list(self._sessions):
-            if session.ready:
+        for session in self._everybody():
+            if session.ready and session.declares(what, "listChanged"):
                 session.tell(method)
         for listener in list(self._listeners):
             if getattr(listener.wanted, wanted, None) is True:
                 listener.tell(method, {})
 
     def updated(self, uri: str) -> None:
-        """A resource has another content."""
-        for session in list(self._sessions):
+        """A resource has another content; may be called in any thread."""
+        for session in self._everybody():
             if uri in session.subscriptions:
                 session.tell(UPDATED, {"uri": uri})
         for listener in list(self._listeners):
@@ -74,13 +82,15 @@ class Hub:
         version = ctx.client.version
         plain = version.types.encode(honoured)
         listener.tell(ACKNOWLEDGED, {"notifications": wire.plain(plain)})
+        peer = ctx.call.peer
         self._listeners.add(listener)
         try:
-            with ctx.call.peer.waiting(ctx.call):
-                await listener.ended.wait()
+            with peer.waiting(ctx.call):
+                if not peer.finishing:
+                    await listener.ended.wait()
         finally:
             self._listeners.discard(listener)
-        if not ctx.call.peer.link.own_streams:
+        if not peer.link.own_streams:
             # Where streams share a line, the client is told which one ends.
             params = {"requestId": ctx.request_id, "reason": "the server ends it"}
             ctx.tell(CANCELLED, params)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Any
 
 from msgspec import UNSET, DecodeError, Raw, Struct, UnsetType
 from msgspec.json import Decoder
 
-from . import context, dispatch, versions, wire
-from .context import Ask, Client, Context
+from . import context, dispatch, wire
+from .context import Client, Context, Question
 from .dispatch import Host
-from .errors import INVALID_PARAMS, INVALID_REQUEST, McpError, NotSupported
+from .errors import INVALID_REQUEST, McpError, NotSupported
 from .peer import Call, Later, Peer
 from .versions import Version
 
@@ -35,6 +36,10 @@ class Session:
         self.client: Client | None = None
         self.principal: Any = None
         """Who was authenticated, if anybody was."""
+        self.opening: Call | None = None
+        """The initialize that a handler of the host has not answered yet."""
+        self.declared: dict[str, Any] = {}
+        """The capabilities that the client was promised, whatever became of them."""
         self.ready = False
         """Has the client said that it is initialized?"""
         self.level = ""
@@ -49,12 +54,12 @@ class Session:
         """Serve one request of the session."""
         if call.method == INITIALIZE:
             return self._initialize(call)
-        if self.client is None:
+        if self.client is None or self.opening is not None:
             if call.method == PING:
                 return b"{}"
             raise McpError(INVALID_REQUEST, "the first request must be initialize")
         version = self.client.version
-        row = dispatch.row_for(self.host, version, call.method)
+        row = dispatch.row_for(version, call.method, self.declared)
         params = dispatch.read_params(version, row, call.params)
         client = self.client
 
@@ -63,20 +68,24 @@ class Session:
 
         return dispatch.run(self.host, version, row, params, new_context, {})
 
-    def _initialize(self, call: Call) -> bytes:
-        if self.client is not None:
+    def _initialize(self, call: Call) -> bytes | Later:
+        given_up = self.opening is not None and self.opening.cancelled
+        if self.client is not None and not given_up:
             raise McpError(INVALID_REQUEST, "this session is initialized already")
-        if call.params is None:
-            raise McpError(INVALID_PARAMS, "initialize needs params")
         try:
-            wanted = _WANTED.decode(call.params).protocol_version
-        except DecodeError as error:
-            raise McpError(INVALID_PARAMS, f"invalid params: {error}") from None
-        version = versions.get(wanted if wanted in self._names else self._names[-1])
+            wanted = _WANTED.decode(call.params or b"{}").protocol_version
+        except DecodeError:
+            wanted = ""  # the params are bad, as will be said below
+        name = wanted if wanted in self._names else self._names[-1]
+        version = dispatch.version_of(self.host, name)
         row = version.requests[INITIALIZE]
-        dispatch.read_params(version, row, call.params)
+        params = dispatch.read_params(version, row, call.params)
         asked = dispatch.plain_params(call)
-        result = {
+        client = Client(version, asked["capabilities"], asked["clientInfo"])
+        if dispatch.has_handler(self.host, row):
+            self.client, self.peer, self.opening = client, call.peer, call
+            return partial(self._open, call, client, row, params)
+        result: dict[str, Any] = {
             "protocolVersion": version.name,
             "capabilities": self.host.capabilities(version),
             "serverInfo": self.host.info(),
@@ -84,29 +93,47 @@ class Session:
         if self.host.instructions():
             result["instructions"] = self.host.instructions()
         answer = wire.result(version, row, result, {})
-        self.client = Client(version, asked["capabilities"], asked["clientInfo"])
+        self.client = client
         self.peer = call.peer
+        self.declared = result["capabilities"]
+        return answer
+
+    async def _open(self, call: Call, client: Client, row: Any, params: Any) -> bytes:
+        """Let a handler of the host answer initialize; if it fails, nothing was opened."""
+        ctx = Context(call, client, dispatch.meta_of(call, params), self)
+        try:
+            outcome = dispatch.run(
+                self.host, client.version, row, params, lambda: ctx, {}
+            )
+            answer = outcome if isinstance(outcome, bytes) else await outcome()
+        except BaseException:
+            if self.opening is call:  # or it was given up, and another began
+                self.client, self.opening, self.ready = None, None, False
+            raise
+        self.opening = None
+        self.declared = wire.plain(answer)["capabilities"]
         return answer
 
     # --- what the era does for a context --------------------------------------------------
 
-    async def ask(self, ctx: Context, asks: dict[str, Ask]) -> dict[str, Any]:
+    async def ask(self, ctx: Context, asks: dict[str, Question]) -> dict[str, Any]:
         """Send requests to the client, all at once, and wait for the answers."""
-        version = ctx.client.version
-        texts = [context.params(version, ask) for ask in asks.values()]
+        version, peer = ctx.client.version, ctx.call.peer
         tasks = [
             asyncio.ensure_future(
-                ctx.call.peer.request(ask.method, text, about=ctx.request_id)
+                peer.request(ask.method, ask.params, about=ctx.request_id)
             )
-            for ask, text in zip(asks.values(), texts, strict=True)
+            for ask in asks.values()
         ]
         try:
             results = await asyncio.gather(*tasks)
         finally:
             for task in tasks:  # when one failed, nobody waits for the others
                 task.cancel()
+            # They tell the client so, before the request itself is answered.
+            await asyncio.gather(*tasks, return_exceptions=True)
         return {
-            key: context.answer(version, ask, raw)
+            key: context.answer(version, ask.method, raw)
             for (key, ask), raw in zip(asks.items(), results, strict=True)
         }
 
@@ -116,7 +143,7 @@ class Session:
             self.client.version, level, self.level
         )
 
-    def unsupported(self, message: str, needed: dict[str, Any]) -> McpError:
+    def unsupported(self, message: str, needed: dict[str, Any]) -> NotSupported:
         """A failure of the tool that asked: its caller can read why."""
         return NotSupported(INVALID_REQUEST, message)
 
@@ -124,8 +151,11 @@ class Session:
 
     def notification(self, method: str, params: Raw | None, about: object) -> None:
         """Take note of what the client tells."""
-        if method == INITIALIZED and self.client is not None:
+        if self.client is None or self.peer is None:
+            return
+        if method == INITIALIZED:
             self.ready = True
+        dispatch.notified(self.host, self.client, self, self.peer, method, params)
 
     def takes_batches(self) -> bool:
         """Only one version has them."""
@@ -140,6 +170,10 @@ class Session:
 
     # --- telling the client ---------------------------------------------------------------
 
+    def declares(self, what: str, flag: str) -> bool:
+        """Was the client promised this?"""
+        return self.declared.get(what, {}).get(flag) is True
+
     def tell(self, method: str, params: dict[str, Any] | None = None) -> None:
         """Send a notification that belongs to no request, if the version has it."""
         if self.client is None or self.peer is None:
@@ -148,7 +182,7 @@ class Session:
         row = version.notifications.get(method)
         if row is not None:
             data = None if params is None else wire.typed(version, row.params, params)
-            self.peer.notify(method, data)
+            self.peer.on_loop(self.peer.notify, method, data)
 
 
 def severe(version: Version, level: str, least: str) -> bool:

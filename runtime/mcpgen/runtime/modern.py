@@ -15,9 +15,17 @@ from msgspec import DecodeError, Raw, Struct, ValidationError, field
 from msgspec.json import Decoder
 
 from . import context, dispatch, versions, wire
-from .context import Ask, Client, Context
+from .context import Client, Context, Question
 from .dispatch import Host, Json
-from .errors import INTERNAL_ERROR, INVALID_PARAMS, FrameError, McpError
+from .errors import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    AnswerError,
+    FrameError,
+    McpError,
+    MissingCapability,
+    NotSupported,
+)
 from .legacy import severe
 from .peer import Call, Later
 from .state import Sealer, binding
@@ -48,7 +56,7 @@ class InputNeeded(BaseException):
     Not an Exception, so that a handler's `except Exception` does not swallow it.
     """
 
-    def __init__(self, asks: dict[str, Ask]) -> None:
+    def __init__(self, asks: dict[str, Question]) -> None:
         self.asks = asks
 
 
@@ -78,7 +86,7 @@ class Stateless:
     def request(
         self,
         call: Call,
-        principal: str = "",
+        principal: Any = None,
         check: Callable[[Call, Json], None] | None = None,
     ) -> bytes | Later:
         """Serve one request; `principal` is who was authenticated.
@@ -91,7 +99,7 @@ class Stateless:
             check(call, meta)
         client = self._client(meta)
         version = client.version
-        row = dispatch.row_for(self.host, version, call.method)
+        row = dispatch.row_for(version, call.method, self.host.capabilities(version))
         params = dispatch.read_params(version, row, call.params)
         also = {
             "result_type": "complete",
@@ -99,7 +107,7 @@ class Stateless:
             "cache_scope": "private",
             "meta": {SERVER_INFO: self.host.info()},
         }
-        if call.method == DISCOVER:
+        if call.method == DISCOVER and not dispatch.has_handler(self.host, row):
             return wire.result(version, row, self._discovered(version), also)
         exchange = Exchange(self, call, version, params, meta, principal)
         outcome = dispatch.run(
@@ -115,14 +123,17 @@ class Stateless:
         name = meta[PROTOCOL_VERSION]
         if name not in self.names:
             raise McpError(
-                versions.get(self.names[-1]).errors.UNSUPPORTED_PROTOCOL_VERSION,
+                self._version(self.names[-1]).errors.UNSUPPORTED_PROTOCOL_VERSION,
                 f"protocol version {name!r} is not supported",
                 {"supported": list(self.names), "requested": str(name)},
             )
         capabilities = meta[CLIENT_CAPABILITIES]
         if not isinstance(capabilities, dict):
             raise McpError(INVALID_PARAMS, f"{CLIENT_CAPABILITIES} must be an object")
-        return Client(versions.get(name), capabilities, meta.get(CLIENT_INFO, {}))
+        return Client(self._version(name), capabilities, meta.get(CLIENT_INFO, {}))
+
+    def _version(self, name: str) -> Version:
+        return dispatch.version_of(self.host, name)
 
     def _discovered(self, version: Version) -> Json:
         found: Json = {
@@ -156,29 +167,32 @@ class Exchange:
         version: Version,
         params: Any,
         meta: Json,
-        principal: str,
+        principal: Any,
     ) -> None:
         self.version = version
         self.meta = meta
+        self.principal = principal
         self.answers: Json = {}
+        """What the handler asked for, and has got: it is kept for the next round."""
         self.state: Json = {}
+        self._given: Json = {}
         self._sealer = era.sealer
         self._call = call
-        self._principal = principal
         # The version's types say which requests can be answered in rounds.
         sealed = getattr(params, "request_state", None)
         if isinstance(sealed, str):
             carried = self._sealer.unseal(sealed, self._binding())
             self.answers, self.state = carried["answers"], carried["state"]
         if isinstance(getattr(params, "input_responses", None), dict):
-            self.answers |= dispatch.plain_params(call)["inputResponses"]
+            self._given = dispatch.plain_params(call)["inputResponses"]
 
     def _binding(self) -> bytes:
         """What a state belongs to: this very request, of this very client."""
         request = dispatch.plain_params(self._call)
         for key in ("_meta", "inputResponses", "requestState"):
             request.pop(key, None)
-        return binding(self._call.method, self._principal, request)
+        principal = getattr(self.principal, "key", "")
+        return binding(self._call.method, principal, request)
 
     def context(self, call: Call, client: Client, meta: Json) -> Context:
         """What the handler gets."""
@@ -186,11 +200,19 @@ class Exchange:
         self._context.state = self.state
         return self._context
 
+    def sealed(self) -> str:
+        """What is to be kept until the next round, as text for the client."""
+        content = {"answers": self.answers, "state": self._context.state}
+        return self._sealer.seal(content, self._binding())
+
     async def run(self, later: Later, row: Any, also: Json) -> bytes:
         """Wait for the handler, or end the round with what it needs."""
         try:
             return await later()
-        except InputNeeded as needed:
+        except (InputNeeded, BaseExceptionGroup) as raised:
+            asks = _needed(raised)
+            if not asks:
+                raise
             kind = getattr(self.version.types, "InputRequiredResult", None)
             if kind is None or kind not in row.results:
                 raise McpError(
@@ -198,30 +220,26 @@ class Exchange:
                 ) from None
             result = {
                 "resultType": "input_required",
-                "inputRequests": {
-                    key: {"method": ask.method, "params": ask.params}
-                    for key, ask in needed.asks.items()
-                },
-                "requestState": self._sealer.seal(
-                    {"answers": self.answers, "state": self._context.state},
-                    self._binding(),
-                ),
+                "inputRequests": {key: _embedded(ask) for key, ask in asks.items()},
+                "requestState": self.sealed(),
                 "_meta": also["meta"],
             }
             return wire.typed(self.version, kind, result)
 
     # --- what the era does for a context --------------------------------------------------
 
-    async def ask(self, ctx: Context, asks: dict[str, Ask]) -> dict[str, Any]:
+    async def ask(self, ctx: Context, asks: dict[str, Question]) -> dict[str, Any]:
         """The answers if they are all here; otherwise the round ends."""
         found, missing = {}, {}
         for key, ask in asks.items():
+            raw = self.answers.get(key, self._given.get(key))
             try:
-                found[key] = context.answer(self.version, ask, self.answers[key])
-            except (KeyError, McpError):
-                self.answers.pop(key, None)  # not an answer: ask again
+                found[key] = context.answer(self.version, ask.method, raw or {})
+                self.answers[key] = raw
+            except AnswerError:  # none, or not one: ask again
                 missing[key] = ask
         if missing:
+            self.sealed()  # which fails here, inside the handler, if it does
             raise InputNeeded(missing)
         return found
 
@@ -230,7 +248,22 @@ class Exchange:
         least = self.meta.get(LOG_LEVEL)
         return isinstance(least, str) and severe(self.version, level, least)
 
-    def unsupported(self, message: str, needed: Json) -> McpError:
+    def unsupported(self, message: str, needed: Json) -> NotSupported:
         """A protocol error: the client can declare the capability, and try again."""
         code = self.version.errors.MISSING_REQUIRED_CLIENT_CAPABILITY
-        return McpError(code, message, {"requiredCapabilities": needed})
+        return MissingCapability(code, message, {"requiredCapabilities": needed})
+
+
+def _embedded(ask: Question) -> Json:
+    return {"method": ask.method, "params": wire.plain(ask.params or b"{}")}
+
+
+def _needed(raised: BaseException) -> dict[str, Question]:
+    """What the handler needs; a task group may hold several who asked."""
+    if isinstance(raised, InputNeeded):
+        return raised.asks
+    found: dict[str, Question] = {}
+    if isinstance(raised, BaseExceptionGroup):
+        for inner in raised.exceptions:
+            found |= _needed(inner)
+    return found

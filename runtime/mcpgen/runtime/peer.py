@@ -25,6 +25,7 @@ from .errors import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
     INVALID_REQUEST,
+    AnswerError,
     ConnectionClosed,
     FrameError,
     McpError,
@@ -112,6 +113,13 @@ class Call:
         """How many answers of the other side it waits for."""
         self.cancelled = False
 
+    @property
+    def is_open(self) -> bool:
+        """May anything be said about it? Not once it was answered, or cancelled."""
+        if self.id is None:  # a notification: nothing answers it
+            return not self.cancelled
+        return not self.cancelled and self.peer.calls.get(self.id) is self
+
     def cancel(self) -> None:
         """Stop it; no answer will follow."""
         self.cancelled = True
@@ -144,13 +152,15 @@ class Peer:
         self.service = service
         self.calls: dict[Id, Call] = {}
         self.closed = False
+        self.finishing = False
+        """Has the other side said its last? Then it is asked nothing more."""
+        self.loop = loop or asyncio.get_running_loop()
         self._limit = in_flight
         self._active = 0
         self._queue: deque[Call] = deque()
         self._room: asyncio.Event | None = None
         self._ids = count(1)
         self._pending: dict[Id, asyncio.Future[Raw]] = {}
-        self._loop = loop or asyncio.get_running_loop()
         self._start = start or self._start_task
 
     # --- what comes in ------------------------------------------------------------------
@@ -226,8 +236,10 @@ class Peer:
         except RecursionError:
             problem = McpError(INVALID_PARAMS, "nested too deeply")
             call.reply(_refusal(call, problem), problem)
-        except Exception:
+        except BaseException as error:
             call.reply(_internal(call), None)
+            if isinstance(error, KeyboardInterrupt):
+                raise
         else:
             if isinstance(outcome, bytes):
                 call.reply(jsonrpc.result(id, outcome), None)
@@ -247,7 +259,7 @@ class Peer:
             self._room.set()
 
     def _start_task(self, call: Call) -> None:
-        call.task = self._loop.create_task(self.run(call))
+        call.task = self.loop.create_task(self.run(call))
 
     def forget(self, call: Call) -> None:
         """Cancel a call before its turn has come."""
@@ -283,27 +295,28 @@ class Peer:
         return reply
 
     async def run(self, call: Call) -> None:
-        """Answer a call; awaited once, when its turn has come."""
-        answer: bytes | None
-        problem = None
+        """Answer a call, whatever happens; awaited once, when its turn has come."""
+        answer = problem = None
         call.started = True
         try:
-            if call.cancelled:
-                raise asyncio.CancelledError
-            answer = jsonrpc.result(call.id, await call.later())
+            if not call.cancelled:
+                answer = jsonrpc.result(call.id, await call.later())
         except McpError as error:
             answer, problem = _refusal(call, error), error
         except asyncio.CancelledError:
-            answer = None
-            if not call.cancelled:
-                raise
-        except Exception:
+            if not call.cancelled:  # by the handler itself, or by who ends the loop
+                answer = _internal(call)
+                if _is_being_cancelled():
+                    raise
+        except BaseException as error:
             answer = _internal(call)
+            if isinstance(error, KeyboardInterrupt):
+                raise
         finally:
             del self.calls[call.id]
             self._active -= 1
             self._start_next()
-        call.reply(None if call.cancelled else answer, problem)
+            call.reply(None if call.cancelled else answer, problem)
 
     def _notification(self, frame: Frame) -> None:
         method = frame.method_name()
@@ -335,7 +348,7 @@ class Peer:
             future.set_result(frame.result)
         else:
             error = jsonrpc.decode_error(frame.error)
-            future.set_exception(McpError(error.code, error.message, error.data))
+            future.set_exception(AnswerError(error.code, error.message, error.data))
 
     def _batch(self, data: bytes, reply: Reply | None) -> bool:
         try:
@@ -393,10 +406,10 @@ class Peer:
         timeout: float | None = None,
     ) -> Raw:
         """Ask the other side; the result is raw JSON text, an error is raised."""
-        if self.closed:
-            raise ConnectionClosed(method)
+        if self.closed or self.finishing:
+            raise ConnectionClosed(f"{method}: the other side has gone")
         id = next(self._ids)
-        future: asyncio.Future[Raw] = self._loop.create_future()
+        future: asyncio.Future[Raw] = self.loop.create_future()
         self._pending[id] = future
         call = None if about is None else self.calls.get(about)
         try:
@@ -425,15 +438,29 @@ class Peer:
         if not self.closed:
             self.link.send(jsonrpc.notification(method, params), about)
 
+    def is_here(self) -> bool:
+        """Is this the loop's own thread?"""
+        try:
+            return asyncio.get_running_loop() is self.loop
+        except RuntimeError:
+            return False
+
+    def on_loop(self, function: Callable[..., None], *arguments: Any) -> None:
+        """Call it on the loop's thread: now, if this is it, or soon."""
+        if self.is_here():
+            function(*arguments)
+        else:
+            with contextlib.suppress(RuntimeError):  # the loop has been closed
+                self.loop.call_soon_threadsafe(function, *arguments)
+
     async def finish(self, seconds: float) -> None:
         """The other side says nothing more: let what runs end, for a while; then close."""
+        self.finishing = True
         self._fail_pending()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while busy := [
-                    call.task
-                    for call in self.calls.values()
-                    if call.task is not None and not call.waits
+                    call.task for call in self.calls.values() if call.task is not None
                 ]:
                     await asyncio.wait(busy)
         await self.close()
@@ -463,7 +490,15 @@ class Peer:
 
 
 def _refusal(call: Call, error: McpError) -> bytes:
-    return jsonrpc.error(call.id, error.code, error.message, error.data)
+    try:
+        return jsonrpc.error(call.id, error.code, error.message, error.data)
+    except Exception:  # it has no JSON: an object, a lone surrogate
+        return _internal(call)
+
+
+def _is_being_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 def _internal(call: Call) -> bytes:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
-from msgspec import structs
+from msgspec import json, structs
 
 from .features import Features
-from .registry import Json, Registry, ResourceTemplate, entry
+from .registry import Entry, Json, Registry, ResourceTemplate, entry
 from .serving import Lifespan, Serving
-from .uritemplate import Template
 from .versions import Version
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -72,10 +71,17 @@ class Server(Serving):
         return self._add_tool(function)
 
     def _add_tool(self, function: F, *, meta: Json | None = None, **options: Any) -> F:
-        made = entry(function, "name", _meta=meta, **options)
-        made.listed["inputSchema"] = made.signature.input_schema
+        made = entry("tool", function, _meta=meta, **options)
+        schema = made.listed["inputSchema"] = made.signature.input_schema
         if made.signature.output_schema is not None:
             made.listed["outputSchema"] = made.signature.output_schema
+        if b"x-mcp-header" in json.encode(schema):
+            from .mirrors import header_parameters
+
+            try:
+                made.mirrored = header_parameters(schema)
+            except ValueError as error:
+                raise ValueError(f"the tool {made.listed['name']!r}: {error}") from None
         self._register(self.registry.tools, made.listed["name"], made, "tools")
         return function
 
@@ -94,8 +100,8 @@ class Server(Serving):
 
         def register(function: F) -> F:
             made = entry(
+                "resource",
                 function,
-                "name",
                 inline=inline,
                 name=name,
                 title=title,
@@ -103,18 +109,25 @@ class Server(Serving):
                 mimeType=mime_type,
                 icons=icons,
                 output_schema=False,
+                strict=False,  # all that a URI has are strings
             )
-            template = Template(uri)
-            if template.variables:
-                made.listed["uriTemplate"] = uri
-                family = ResourceTemplate(**structs.asdict(made), template=template)
-                self._register(self.registry.templates, uri, family, "resources")
-            else:
-                made.listed["uri"] = uri
-                self._register(self.registry.resources, uri, made, "resources")
+            self._add_resource(uri, made)
             return function
 
         return register
+
+    def _add_resource(self, uri: str, made: Entry) -> None:
+        from .uritemplate import Template
+
+        template = Template(uri)
+        _check_variables(template.variables, uri, made)
+        if template.variables:
+            made.listed["uriTemplate"] = uri
+            family = ResourceTemplate(**structs.asdict(made), template=template)
+            self._register(self.registry.templates, uri, family, "resources")
+        else:
+            made.listed["uri"] = uri
+            self._register(self.registry.resources, uri, made, "resources")
 
     @overload
     def prompt(self, function: F, /) -> F: ...
@@ -138,7 +151,8 @@ class Server(Serving):
         return self._add_prompt(function)
 
     def _add_prompt(self, function: F, **options: Any) -> F:
-        made = entry(function, "name", output_schema=False, **options)
+        # All that clients may give as arguments of prompts are strings.
+        made = entry("prompt", function, output_schema=False, strict=False, **options)
         made.listed["arguments"] = _prompt_arguments(made.signature.input_schema)
         self._register(self.registry.prompts, made.listed["name"], made, "prompts")
         return function
@@ -146,13 +160,20 @@ class Server(Serving):
     def completion(self, about: str, argument: str) -> Callable[[F], F]:
         """Complete an argument of a prompt (by name) or of a resource template (by URI).
 
-        The function takes the `value` typed so far and gives the values that fit.
+        The function takes the `value` typed so far, and the `arguments` that are given
+        already if it wants to know them (a dict of strings), and gives what fits.
         """
 
         def register(function: F) -> F:
-            kind = "resource" if about in self.registry.templates else "prompt"
-            made = entry(function, "name", output_schema=False)
-            self.registry.completions[f"{kind} {about}", argument] = made
+            made = entry("completion", function, output_schema=False)
+            schema = made.signature.input_schema
+            known, required = {"value", "arguments"}, schema.get("required", [])
+            if "value" not in schema["properties"] or not known.issuperset(required):
+                raise TypeError(
+                    f"{made.signature.name}(): a completion takes `value`, or `value` "
+                    "and `arguments`"
+                )
+            self.registry.completions[about, argument] = made
             return function
 
         return register
@@ -160,18 +181,18 @@ class Server(Serving):
     def remove_tool(self, name: str) -> None:
         """No longer offer a tool; KeyError when there is none of that name."""
         del self.registry.tools[name]
-        self.hub.list_changed("tools")
+        self._changed("tools")
 
     def remove_prompt(self, name: str) -> None:
         """No longer offer a prompt; KeyError when there is none of that name."""
         del self.registry.prompts[name]
-        self.hub.list_changed("prompts")
+        self._changed("prompts")
 
     def remove_resource(self, uri: str) -> None:
         """No longer offer a resource, or a template of them; KeyError without one."""
         home = self.registry.resources
         del (home if uri in home else self.registry.templates)[uri]
-        self.hub.list_changed("resources")
+        self._changed("resources")
 
     def _register(
         self, entries: dict[str, Any], name: str, made: Any, what: str
@@ -179,7 +200,15 @@ class Server(Serving):
         if name in entries:
             raise ValueError(f"{name!r} is registered already")
         entries[name] = made
+        self._changed(what)
+
+    def _changed(self, what: str) -> None:
+        self.registry.edition = object()
         self.hub.list_changed(what)
+
+    def resource_updated(self, uri: str) -> None:
+        """Tell the clients that subscribed to a resource that it has changed."""
+        self.hub.updated(uri)
 
     # --- what the connections ask ---------------------------------------------------------
 
@@ -224,3 +253,17 @@ def _prompt_arguments(schema: Json) -> list[Json]:
             argument["description"] = described["description"]
         found.append(argument)
     return found
+
+
+def _check_variables(variables: tuple[str, ...], uri: str, made: Entry) -> None:
+    """A function gets the variables of its template, and nothing else."""
+    schema = made.signature.input_schema
+    where = f"{made.signature.name}(): the URI {uri!r}"
+    if not uri.startswith("{") and ":" not in uri.partition("/")[0]:
+        raise ValueError(f"{where} needs a scheme, as in `notes://…`")
+    for name in variables:
+        if name not in schema["properties"] and not schema["additionalProperties"]:
+            raise TypeError(f"{where} has {name!r}, which is no parameter")
+    for name in schema.get("required", []):
+        if name not in variables:
+            raise TypeError(f"{where} has no {name!r}, which is a required parameter")

@@ -80,18 +80,22 @@ class Serving:
 
     # --- serving --------------------------------------------------------------------------
 
-    def connect(self, link: Link) -> Peer:
-        """Serve one connection; feed what arrives to the peer's `receive`."""
+    def connect(self, link: Link, principal: Any = None) -> Peer:
+        """Serve one connection; feed what arrives to the peer's `receive`.
+
+        `principal` is who was authenticated, where a transport does that.
+        """
         connection = Connection(self)
+        connection.session.principal = principal
         self.hub.add(connection.session)
         return Peer(link, connection, in_flight=self.in_flight)
 
-    def attach(self, writer: Writer) -> Receiver:
+    def attach(self, writer: Writer, principal: Any = None) -> Receiver:
         """Serve one connection of a transport: `await transport(server.attach)`.
 
         A transport is anything that makes a `Writer` and feeds the `Receiver` it gets.
         """
-        return _Attached(self, writer)
+        return _Attached(self, writer, principal)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Any]:
@@ -138,10 +142,10 @@ class _Attached:
 
     own_streams = False
 
-    def __init__(self, serving: Serving, writer: Writer) -> None:
+    def __init__(self, serving: Serving, writer: Writer, principal: Any) -> None:
         self._writer = writer
         self._hub = serving.hub
-        self._peer = serving.connect(self)
+        self._peer = serving.connect(self, principal)
 
     def receive(self, data: bytes) -> Awaitable[None] | None:
         return self._peer.receive(data)

@@ -51,7 +51,10 @@ class Sealer:
         payload = urlsafe_b64encode(msgspec.json.encode(sealed))
         text = b"%b.%b" % (payload, self._sign(payload))
         if len(text) > self._limit:
-            raise ValueError(f"ctx.state is too large: {len(text)} bytes when sealed")
+            raise ValueError(
+                f"ctx.state and the answers so far are too large: {len(text)} bytes "
+                f"when sealed, at most {self._limit} may be"
+            )
         return text.decode("ascii")
 
     def unseal(self, text: str, bound_to: bytes) -> dict[str, Any]:

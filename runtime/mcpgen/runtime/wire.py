@@ -2,7 +2,8 @@
 
 Results are made in the vocabulary of the newest version. Here they lose what the
 client's version does not know, in a way that it can still read, and gain what the
-version demands of every result. Each that leaves was checked by the version's types.
+version demands of every result. Each that leaves was checked by the version's types, or
+made of parts that fit all of them.
 """
 
 from __future__ import annotations
@@ -12,20 +13,74 @@ from typing import Any
 import msgspec
 
 from .content import Block
+from .peer import log
 from .versions import Version
 
 Json = dict[str, Any]
 
 
+class Outcome(dict[str, Any]):
+    """A tool's result. When it cannot be written, that is a failure of the tool."""
+
+    __slots__ = ()
+
+
+class Sound(Outcome):
+    """One that fits the client's version as it is: it needs no check."""
+
+    __slots__ = ()
+
+
+class Listing(dict[str, Any]):
+    """A list that many ask for: written once for each version."""
+
+    def __init__(self, key: str, listed: list[Json]) -> None:
+        super().__init__({key: listed})
+        self.written: dict[str, bytes] = {}
+
+
+def failed(message: str) -> Outcome:
+    """A tool's result that tells a model what went wrong."""
+    # Half of a surrogate pair cannot be sent, but its escape can.
+    text = message.encode("utf-8", "backslashreplace").decode()
+    return Sound(content=[{"type": "text", "text": text}], isError=True)
+
+
 def result(version: Version, row: Any, value: Json, also: Json) -> bytes:
     """The result of a method as JSON text; `also` are defaults for fields it may have."""
+    if isinstance(value, Listing):
+        written = value.written.get(version.name)
+        if written is None:
+            written = value.written[version.name] = _result(version, row, value, also)
+        return written
+    if not isinstance(value, Outcome):
+        return _result(version, row, value, also)
+    try:
+        return _result(version, row, value, also)
+    except Exception as error:
+        log.exception("what a tool returned cannot be sent")
+        told = failed(f"the tool returned what cannot be sent: {error}")
+        return _result(version, row, told, also)
+
+
+def _result(version: Version, row: Any, value: Json, also: Json) -> bytes:
     kind = row.results[0]
     if isinstance(kind, str):
         return msgspec.json.encode(value)
-    for key, field in _fields(kind):
-        if field in also and key not in value:
-            value[key] = also[field]
+    sound = isinstance(value, Sound)
+    if also:
+        value = _completed(kind, value, also)
+    if sound:
+        return msgspec.json.encode(value)
     return typed(version, kind, adapted(version, value))
+
+
+def _completed(kind: Any, value: Json, also: Json) -> Json:
+    more = {key: also[name] for key, name in _fields(kind) if name in also}
+    if "_meta" in more and "_meta" in value:
+        more["_meta"] = more["_meta"] | value["_meta"]
+        value = {k: v for k, v in value.items() if k != "_meta"}
+    return more | value
 
 
 def typed(version: Version, kind: Any, value: Json) -> bytes:
@@ -78,9 +133,13 @@ def _structured(version: Version, value: Json) -> Json:
 
 
 def _tool(tool: Json) -> Json:
+    """A tool for versions whose schemas are objects, of properties that are objects."""
+    tool = tool | {"inputSchema": _spelled_out(tool["inputSchema"])}
     schema = tool.get("outputSchema")
-    if schema is None or _is_object(schema):
+    if schema is None:
         return tool
+    if _is_object(schema):
+        return tool | {"outputSchema": _spelled_out(schema)}
     definitions = schema.get("$defs")
     inner = {k: v for k, v in schema.items() if k != "$defs"}
     outer: Json = {
@@ -93,14 +152,25 @@ def _tool(tool: Json) -> Json:
     return tool | {"outputSchema": outer}
 
 
+def _spelled_out(schema: Json) -> Json:
+    """With objects in place of `true` and `false` where a property is described."""
+    properties = schema.get("properties")
+    if not properties or not any(isinstance(v, bool) for v in properties.values()):
+        return schema
+    meant: dict[Any, Json] = {True: {}, False: {"not": {}}}
+    spelled = {k: meant[v] if isinstance(v, bool) else v for k, v in properties.items()}
+    return schema | {"properties": spelled}
+
+
 def _block(version: Version, block: Block) -> Block:
     kind = block.get("type")
     if kind == "audio" and not version.knows("AudioContent"):
+        mime_type = block["mimeType"]
         return {
             "type": "resource",
             "resource": {
-                "uri": "data:" + block["mimeType"],
-                "mimeType": block["mimeType"],
+                "uri": f"data:{mime_type.replace(' ', '')};base64,{block['data']}",
+                "mimeType": mime_type,
                 "blob": block["data"],
             },
         }

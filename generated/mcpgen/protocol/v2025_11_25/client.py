@@ -10,7 +10,8 @@
 
 from __future__ import annotations
 
-from .._stubs import MethodNotFound, RequestContext, Sender
+from .._stubs import MethodNotFound, Sender
+from .._stubs import RequestContext as RequestContext
 from . import methods, types
 
 

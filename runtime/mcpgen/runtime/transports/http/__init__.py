@@ -178,7 +178,7 @@ class Http:
         """The headers that repeat arguments of a tool."""
         registry = getattr(self._serving, "registry", None)
         entry = None if registry is None else registry.tools.get(tool)
-        return {} if entry is None else getattr(entry, "mirrored", {})
+        return {} if entry is None else entry.mirrored
 
     # --- the life of the application ------------------------------------------------------
 

@@ -45,6 +45,7 @@ class Stream:
         """How many of them have been handed over."""
         self._reader = 0
         """Which reader may have them: the one that came last."""
+        self._hang_ups = 0
         self._changed: asyncio.Future[None] | None = None
         self._taken: asyncio.Future[None] | None = None
 
@@ -95,8 +96,8 @@ class Stream:
         self._wake()
 
     def hang_up(self) -> None:
-        """Let the reader go; it may come back."""
-        self._reader += 1
+        """Let the reader go when it has all that there is; it may come back."""
+        self._hang_ups += 1
         self._wake()
 
     async def drain(self) -> None:
@@ -141,14 +142,22 @@ class Stream:
             self._events.clear()
         return b"".join(events)
 
-    async def deliver(self, request: Request, headers: Headers | None = None) -> bool:
-        """Send what comes until the end; False when the client went before, or let go.
+    async def deliver(
+        self,
+        request: Request,
+        headers: Headers | None = None,
+        *,
+        resumed: bool = False,
+    ) -> bool:
+        """Send what comes until the end; False when the client went or was let go before.
 
         Nothing is sent before there is something to say, as the answer may turn out to
         be no stream at all.
         """
         self._reader += 1
+        self._wake()  # another one that reads it ends
         reader = self._reader
+        hang_ups = self._hang_ups if resumed else 0
         gone = self._loop.create_task(request.gone())
         try:
             while not gone.done():
@@ -158,7 +167,7 @@ class Stream:
                     events = events or COMMENT  # so that the client sees a beginning
                 if events:
                     await request.send_events(events)
-                elif self.ended or reader != self._reader:
+                elif self.ended or reader != self._reader or hang_ups != self._hang_ups:
                     if request.streaming:
                         await request.send_events(b"", last=True)
                     return self.ended

@@ -19,6 +19,7 @@ Headers: TypeAlias = list[tuple[bytes, bytes]]
 
 JSON = b"application/json"
 EVENTS = b"text/event-stream"
+SINGLE = (b"authorization", b"content-type", b"host", b"last-event-id", b"origin")
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -54,7 +55,7 @@ class Request:
     # --- what came ------------------------------------------------------------------------
 
     def header(self, name: bytes) -> str | None:
-        """A header by its name in lower case; several of a kind are their last."""
+        """A header by its name in lower case."""
         value: bytes | None = self._headers.get(name)
         return None if value is None else value.decode("latin-1")
 
@@ -79,7 +80,9 @@ class Request:
         return accept is None or _admits(accept, kind)
 
     def check_source(self) -> None:
-        """Refuse what a foreign web page may have sent."""
+        """Refuse what a foreign web page may have sent, or what says two things."""
+        if len(self._headers) < len(self._scope["headers"]):
+            _refuse_duplicates(self._scope["headers"])
         settings = self.settings
         host = self.header(b"host") or ""
         if not _is_allowed(host, tuple(settings.allowed_hosts)):
@@ -183,6 +186,15 @@ class Request:
 
 class Disconnected(Exception):
     """The client went away before it had said everything."""
+
+
+def _refuse_duplicates(headers: Headers) -> None:
+    """A gateway may have looked at one of them, and we would act on the other."""
+    seen = set()
+    for name, _ in headers:
+        if name in seen and (name in SINGLE or name.startswith(b"mcp-")):
+            raise Refusal(400, f"the header {name.decode('latin-1')} is there twice")
+        seen.add(name)
 
 
 def _too_large(limit: int) -> Refusal:

@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Raw, UnsetType
+from msgspec import UNSET, Raw, UnsetType
 
 from ... import jsonrpc
-from ...errors import FrameError, McpError
+from ...errors import INVALID_REQUEST, FrameError, McpError
 from ...jsonrpc import Id
 from ...legacy import Session
 from ...peer import Call, Later, Peer
@@ -109,6 +109,13 @@ class HttpSession:
                 del self._streams[id]
             stream.finish(answer, error)
 
+        if _mixes(body):
+            error = FrameError(
+                INVALID_REQUEST, "a batch holds calls or answers, not both"
+            )
+            id = self.unreadable_id()
+            stream.finish(jsonrpc.error(id, error.code, error.message), error)
+            return stream
         self._current = (stream, requests)
         asked = self.peer.take(body, reply)
         self._current = None
@@ -148,7 +155,7 @@ class HttpSession:
                 raise Refusal(404, "that stream is not kept any more")
             stream = found or stream
             stream.rewind(int(number))
-        await stream.deliver(request)
+        await stream.deliver(request, resumed=True)
 
     def close_stream(self, about: Id) -> None:
         """End the connection of a request's stream, which its client comes back for."""
@@ -237,7 +244,7 @@ class Sessions:
         if id is None:
             raise Refusal(400, "the header Mcp-Session-Id is missing")
         session = self._all.get(id)
-        if session is None or _key(session.session.principal) != _key(principal):
+        if session is None or key_of(session.session.principal) != key_of(principal):
             raise Refusal(404, "there is no such session (any more): initialize again")
         return session
 
@@ -290,8 +297,23 @@ class Sessions:
             self.end(session)
 
 
-def _key(principal: Any) -> str:
+def key_of(principal: Any) -> str:
+    """Who somebody is, whatever token they came with."""
     return getattr(principal, "key", "")
+
+
+def _mixes(body: bytes) -> bool:
+    """Is it a batch of calls and of answers?"""
+    if not jsonrpc.is_batch(body):
+        return False
+    try:
+        members = [jsonrpc.decode(member) for member in jsonrpc.decode_batch(body)]
+    except FrameError:
+        return False  # who takes the batch says what is wrong with it
+    calls = any(member.method is not UNSET for member in members)
+    return calls and any(
+        member.result is not UNSET or member.error is not UNSET for member in members
+    )
 
 
 def is_initialize(body: bytes) -> bool:

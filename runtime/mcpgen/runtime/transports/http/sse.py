@@ -14,6 +14,7 @@ from urllib.parse import parse_qs
 from .. import Receiver
 from .events import Stream
 from .request import EVENTS, Refusal, Request
+from .sessions import key_of
 
 if TYPE_CHECKING:
     from ...serving import Serving
@@ -41,7 +42,7 @@ class Connections:
         id = secrets.token_urlsafe(24)
         endpoint = f"{request.mounted_at}{settings.messages_path}?session_id={id}"
         stream.event(b"endpoint", endpoint.encode("ascii", "replace"))
-        receiver = self._serving.attach(_Writer(stream))
+        receiver = self._serving.attach(_Writer(stream), request.principal)
         self._all[id] = (receiver, stream, request.principal)
         try:
             await stream.deliver(request)
@@ -55,7 +56,7 @@ class Connections:
         """Take a message of one of the streams."""
         id, *_ = parse_qs(request.query()).get("session_id", [""])
         receiver, _, principal = self._all.get(id, (None, None, None))
-        if receiver is None or principal != request.principal:
+        if receiver is None or key_of(principal) != key_of(request.principal):
             raise Refusal(404, "there is no such session (any more)")
         busy = receiver.receive(await request.body())
         await request.respond(202)

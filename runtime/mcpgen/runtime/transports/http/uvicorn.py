@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from . import Http
@@ -53,7 +54,8 @@ def run(
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
     server = Uvicorn(config)
-    server.run()
+    with suppress(KeyboardInterrupt):  # which has been heard, and uvicorn raises again
+        server.run()
     if not server.started:
         raise SystemExit(3)
 

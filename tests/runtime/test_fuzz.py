@@ -1,0 +1,183 @@
+"""Never hangs, never lies: whatever comes in, the account of what goes out balances.
+
+Ten thousand messages over stdio and as many over HTTP, most of them wrong in some way,
+against real processes. `fuzz_oracle` decides what each obliges the server to send.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Coroutine
+from typing import Any
+
+import pytest
+
+from .fuzz_frames import Frames, modern_meta
+from .fuzz_oracle import Judge, written
+from .fuzz_process import Line, stdio
+
+if sys.platform == "win32":
+    pytest.skip("pipes and signals of POSIX", allow_module_level=True)
+
+LIMIT = 50.0
+"""Seconds for one test."""
+WINDOW = 25
+"""Messages between two balances."""
+
+SESSIONS: dict[str, dict[str, Any]] = {
+    "": {},
+    "2024-11-05": {"null_ids": True},
+    "2025-03-26": {"null_ids": True, "batches": True},
+    "2025-06-18": {"null_ids": True},
+    "2025-11-25": {},
+}
+"""Version → what its session demands of the account; none: nobody initializes."""
+MESSAGES = 2_000
+"""On each of them."""
+
+
+def run(test: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(asyncio.wait_for(test, LIMIT))
+
+
+class Fuzzer:
+    """Sends messages by the window, and waits until each window balances."""
+
+    def __init__(self, line: Line, frames: Frames, modern: bool) -> None:
+        self.line = line
+        self.frames = frames
+        self.judge = line.judge
+        self.modern = modern
+
+    async def run(self, messages: int) -> None:
+        sent = 0
+        while sent < messages:
+            sent += await self.window()
+
+    async def window(self) -> int:
+        random = self.frames.random
+        messages = [self.frames.message() for _ in range(WINDOW)]
+        for sure in (self.in_flight(), self.in_flight(), [self.certain()]):
+            places = sorted(random.choices(range(len(messages) + 1), k=len(sure)))
+            for place, message in reversed(list(zip(places, sure, strict=True))):
+                messages.insert(place, message)
+        try:
+            for message in messages:
+                self.account(message)
+            await self.line.write(b"".join(m + b"\n" for m in messages), random)
+            await self.settle()
+        except AssertionError as failure:
+            raise AssertionError(
+                f"{failure}\n{shown('sent', messages)}\n"
+                f"{shown('received', self.line.page)}"
+            ) from failure
+        self.line.page.clear()
+        return len(messages)
+
+    def account(self, message: bytes) -> None:
+        """Tell the judge, and what only the sender knows."""
+        if b'"hold"' in message and b'"sure ' in message:
+            key = self.judge.hold(message)
+            self.judge.expect(key, key[1])
+            return
+        if b'"release"' in message and b'"sure ' in message:
+            self.judge.let_go((str, json.loads(message)["params"]["arguments"]["key"]))
+        for one in message.split(b"\n"):
+            if stripped := one.strip(b" \t\r"):
+                self.judge.sent(stripped)
+
+    def certain(self) -> bytes:
+        """A request whose answer is known."""
+        frame = self.line.call("mirror", value=f"said {self.frames.fresh_id()}")
+        self.judge.expect((str, frame["id"]), frame["params"]["arguments"]["value"])
+        return json.dumps(self.sound(frame)).encode()
+
+    def in_flight(self) -> list[bytes]:
+        """A call that waits, what others do with its id meanwhile, and its end."""
+        random, id = self.frames.random, f"sure {self.frames.fresh_id()}"
+        call = self.sound(self.line.call("hold", key=id) | {"id": id})
+        meddling: list[Any] = [
+            self.sound(self.line.request("ping") | {"id": id}),
+            self.line.call("add", a=1, b=1) | {"id": id},
+            self.line.request("tools/list") | {"id": id, "jsonrpc": "1.0"},
+            self.line.request("tools/list", [1]) | {"id": id},
+            self.line.request("tools/list") | {"id": id, "method": None},
+            {"jsonrpc": "2.0", "id": id},
+            {"jsonrpc": "2.0", "id": id, "result": {}},
+            cancel([id]),
+            cancel(id + " "),
+            cancel(0),
+        ]
+        if self.judge.batches:
+            meddling.append([self.line.request("ping") | {"id": id}])
+        release = self.sound(self.line.call("release", key=id))
+        end = random.choice((cancel(id), release))
+        between = random.sample(meddling, k=random.randrange(5))
+        return [json.dumps(frame).encode() for frame in (call, *between, end)]
+
+    async def settle(self) -> None:
+        for key in list(self.judge.lasting):
+            await self.line.send_text(
+                b'{"jsonrpc":"2.0","method":"notifications/cancelled",'
+                b'"params":{"requestId":%b}}' % written(key)
+            )
+        await self.line.ask(self.sound(self.line.request("tools/list")))
+        while True:
+            await self.line.until(lambda: self.judge.asked or not self.judge.problem())
+            if not self.judge.asked:
+                break
+            question = self.judge.asked.pop()
+            await self.line.send(
+                {"jsonrpc": "2.0", "id": question["id"], "result": {"roots": []}}
+            )
+        self.judge.close()
+
+    def sound(self, frame: dict[str, Any]) -> dict[str, Any]:
+        """A request that is served here."""
+        if self.modern:
+            frame.setdefault("params", {})["_meta"] = modern_meta()
+        return frame
+
+    async def report(self) -> dict[str, int]:
+        result = await self.line.ask(self.sound(self.line.call("report")))
+        report: dict[str, int] = json.loads(result["content"][0]["text"])
+        return report
+
+
+def shown(title: str, lines: list[bytes]) -> str:
+    return "\n".join([f"--- {title}", *(repr(line[:300]) for line in lines)])
+
+
+def cancel(id: Any) -> dict[str, Any]:
+    return {
+        "jsonrpc": "2.0",
+        "method": "notifications/cancelled",
+        "params": {"requestId": id},
+    }
+
+
+@pytest.mark.parametrize("version", SESSIONS)
+def test_stdio(version: str) -> None:
+    async def test() -> None:
+        modern = 0.3 if version else 0.8
+        seed = 1000 + list(SESSIONS).index(version)
+        settings = SESSIONS[version]
+        frames = Frames(seed, modern=modern, batches="batches" in settings)
+        judge = Judge()
+        async with stdio(judge) as line:
+            if version:
+                await line.initialize(version, roots={})
+                judge.null_ids = settings.get("null_ids", False)
+                judge.batches = settings.get("batches", False)
+            fuzzer = Fuzzer(line, frames, modern=not version)
+            await fuzzer.run(MESSAGES // 4)
+            before = await fuzzer.report()
+            await fuzzer.run(MESSAGES - MESSAGES // 4)
+            after = await fuzzer.report()
+            print(before, after)
+            assert await line.end() == 0
+            assert "Traceback" not in line.stderr(), line.stderr()
+
+    run(test())
