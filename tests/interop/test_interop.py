@@ -274,7 +274,7 @@ def test_the_user_of_the_client_is_asked_where_the_version_can(seen: Seen) -> No
 
 @sdks
 def test_the_roots_of_the_client_are_asked(seen: Seen) -> None:
-    assert text_of(seen["askRoots"]) == "file:///home/ada"
+    assert text_of(seen["askRoots"]) == "file:///ada"
 
 
 @sdks

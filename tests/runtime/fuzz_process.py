@@ -25,12 +25,19 @@ class Process:
     def __init__(self, popen: asyncio.subprocess.Process) -> None:
         self.popen = popen
         self.errors = bytearray()
+        self._said = asyncio.Event()
         self._listening = asyncio.create_task(self._listen())
 
     async def _listen(self) -> None:
         assert self.popen.stderr is not None
         while chunk := await self.popen.stderr.read(2**16):
             self.errors += chunk
+            self._said.set()
+
+    async def said_more(self) -> None:
+        """Wait until it wrote something to stderr."""
+        await self._said.wait()
+        self._said.clear()
 
     async def ended(self) -> int:
         """The exit code, once it has ended and all it wrote was read."""
@@ -84,11 +91,9 @@ class Line:
     # --- reading ------------------------------------------------------------------------
 
     async def _read(self) -> None:
-        assert self.process.popen.stdout is not None
         try:
-            while line := await self.process.popen.stdout.readline():
+            async for line in self.lines():
                 self.page.append(line)
-                assert line.endswith(b"\n"), f"half a line: {line[-100:]!r}"
                 self.judge.received(line)
                 self._note(json.loads(line))
                 async with self._changed:
@@ -99,6 +104,13 @@ class Line:
             self._over = True
             async with self._changed:
                 self._changed.notify_all()
+
+    async def lines(self) -> AsyncIterator[bytes]:
+        """What the server sends, one message at a time."""
+        assert self.process.popen.stdout is not None
+        while line := await self.process.popen.stdout.readline():
+            assert line.endswith(b"\n"), f"half a line: {line[-100:]!r}"
+            yield line
 
     def _note(self, frame: Any) -> None:
         for one in frame if isinstance(frame, list) else [frame]:

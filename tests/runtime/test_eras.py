@@ -28,6 +28,7 @@ from mcpgen.runtime import (
 )
 from mcpgen.runtime.context import ElicitUrl
 from mcpgen.runtime.errors import AnswerError
+from mcpgen.runtime.modern import meta_of
 from mcpgen.runtime.peer import Peer
 
 LEGACY = [name for name, era in ERAS.items() if era == "legacy"]
@@ -726,7 +727,7 @@ def test_a_state_belongs_to_who_was_authenticated() -> None:
         person = Person("ada")
         served = server.stateless
         line.peer.service.request = (  # type: ignore[method-assign]
-            lambda call: served.request(call, person)
+            lambda call: served.request(call, meta_of(call), person)
         )
         line.answer = accepts
         assert said(await line.call("it")) == "ada"

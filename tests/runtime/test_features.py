@@ -301,7 +301,7 @@ def test_the_server_tells_who_it_is_beside_a_tools_own_meta() -> None:
 def test_audio_for_those_who_have_none() -> None:
     block = given(Audio(b"abc", "audio/wav; rate=8"))["2024-11-05"]["content"][0]
     assert block["resource"] == {
-        "uri": "data:audio/wav;rate=8;base64,YWJj",
+        "uri": "data:audio/wav;rate=8,",
         "mimeType": "audio/wav; rate=8",
         "blob": "YWJj",
     }

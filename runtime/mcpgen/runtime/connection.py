@@ -21,15 +21,18 @@ class Connection:
 
     def request(self, call: Call) -> bytes | Later:
         """Serve one request by the rules of the era that it belongs to."""
-        if self._modern_only:
-            return self._stateless.request(call)
-        if self._stateless.names:
-            named = modern.meta_of(call).get(PROTOCOL_VERSION)
-            if named is not None and named not in versions.LEGACY:
-                return self._stateless.request(call)
-            if self.session.client is None and versions.is_modern_only(call.method):
-                return self._stateless.request(call)
+        meta = modern.meta_of(call) if self._stateless.names else {}
+        named = meta.get(PROTOCOL_VERSION)
+        if (
+            self._modern_only
+            or (named is not None and named not in versions.LEGACY)
+            or (self.session.client is None and self._is_modern(call.method))
+        ):
+            return self._stateless.request(call, meta)
         return self.session.request(call)
+
+    def _is_modern(self, method: str) -> bool:
+        return bool(self._stateless.names) and versions.is_modern_only(method)
 
     def notification(self, method: str, params: Raw | None, about: object) -> None:
         """Only sessions have something to take note of."""

@@ -7,7 +7,7 @@ it needs, how its params and results are typed.
 from __future__ import annotations
 
 from collections.abc import Callable
-from inspect import iscoroutinefunction
+from inspect import CO_COROUTINE, iscoroutinefunction
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import msgspec
@@ -20,6 +20,7 @@ from .errors import INVALID_PARAMS, METHOD_NOT_FOUND, McpError
 from .jsonrpc import Id
 from .peer import Call, Later, Peer
 from .versions import Version
+from .wire import Defaults
 
 if TYPE_CHECKING:
     from .modern import Stateless
@@ -106,13 +107,13 @@ def run(
     row: Any,
     params: Any,
     context: Callable[[], Context],
-    also: Json,
+    also: Defaults,
 ) -> bytes | Later:
     """Call the handler; its result as JSON text, now or later."""
     handler = getattr(host.handlers, row.python_name, None)
     if handler is None:
         raise McpError(METHOD_NOT_FOUND, f"{row.name} is not offered here")
-    if iscoroutinefunction(handler):
+    if _is_async(handler):
 
         async def later() -> bytes:
             return _written(version, row, await handler(params, context()), also)
@@ -135,7 +136,14 @@ def notified(
         handler(params, Context(call, client, meta_of(call, params), era))
 
 
-def _written(version: Version, row: Any, outcome: Any, also: Json) -> bytes:
+def _is_async(handler: Any) -> bool:
+    code = getattr(handler, "__code__", None)  # what the standard library asks last
+    if code is None:
+        return iscoroutinefunction(handler)
+    return bool(code.co_flags & CO_COROUTINE)
+
+
+def _written(version: Version, row: Any, outcome: Any, also: Defaults) -> bytes:
     if isinstance(outcome, Struct):
         encoded: bytes = version.types.encode(outcome)
         return encoded

@@ -66,7 +66,8 @@ class Session:
         def new_context() -> Context:
             return Context(call, client, dispatch.meta_of(call, params), self)
 
-        return dispatch.run(self.host, version, row, params, new_context, {})
+        run = (self.host, version, row, params, new_context)
+        return dispatch.run(*run, wire.NO_DEFAULTS)
 
     def _initialize(self, call: Call) -> bytes | Later:
         given_up = self.opening is not None and self.opening.cancelled
@@ -92,7 +93,7 @@ class Session:
         }
         if self.host.instructions():
             result["instructions"] = self.host.instructions()
-        answer = wire.result(version, row, result, {})
+        answer = wire.result(version, row, result, wire.NO_DEFAULTS)
         self.client = client
         self.peer = call.peer
         self.declared = result["capabilities"]
@@ -102,9 +103,8 @@ class Session:
         """Let a handler of the host answer initialize; if it fails, nothing was opened."""
         ctx = Context(call, client, dispatch.meta_of(call, params), self)
         try:
-            outcome = dispatch.run(
-                self.host, client.version, row, params, lambda: ctx, {}
-            )
+            run = (self.host, client.version, row, params, lambda: ctx)
+            outcome = dispatch.run(*run, wire.NO_DEFAULTS)
             answer = outcome if isinstance(outcome, bytes) else await outcome()
         except BaseException:
             if self.opening is call:  # or it was given up, and another began

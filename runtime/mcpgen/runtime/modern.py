@@ -82,18 +82,21 @@ class Stateless:
         self.host = host
         self.sealer = sealer
         self.names = names
+        self._meta = {SERVER_INFO: host.info()}
+        fields = {"result_type": "complete", "ttl_ms": 0, "cache_scope": "private"}
+        self.also = wire.Defaults(fields | {"meta": self._meta})
 
     def request(
         self,
         call: Call,
+        meta: Json,
         principal: Any = None,
         check: Callable[[Call, Json], None] | None = None,
     ) -> bytes | Later:
-        """Serve one request; `principal` is who was authenticated.
+        """Serve one request with its `_meta`; `principal` is who was authenticated.
 
-        `check` sees the call and its `_meta` before anything is made of their content.
+        `check` sees both before anything is made of their content.
         """
-        meta = meta_of(call)
         _require(meta)
         if check is not None:
             check(call, meta)
@@ -101,12 +104,7 @@ class Stateless:
         version = client.version
         row = dispatch.row_for(version, call.method, self.host.capabilities(version))
         params = dispatch.read_params(version, row, call.params)
-        also = {
-            "result_type": "complete",
-            "ttl_ms": 0,
-            "cache_scope": "private",
-            "meta": {SERVER_INFO: self.host.info()},
-        }
+        also = self.also
         if call.method == DISCOVER and not dispatch.has_handler(self.host, row):
             return wire.result(version, row, self._discovered(version), also)
         exchange = Exchange(self, call, version, params, meta, principal)
@@ -117,7 +115,7 @@ class Stateless:
         )
         if isinstance(outcome, bytes):
             return outcome
-        return partial(exchange.run, outcome, row, also)
+        return partial(exchange.run, outcome, row, self._meta)
 
     def _client(self, meta: Json) -> Client:
         name = meta[PROTOCOL_VERSION]
@@ -206,7 +204,10 @@ class Exchange:
         return self._sealer.seal(content, self._binding())
 
     async def run(self, later: Later, row: Any, also: Json) -> bytes:
-        """Wait for the handler, or end the round with what it needs."""
+        """Wait for the handler, or end the round with what it needs.
+
+        `also` is the `_meta` of results.
+        """
         try:
             return await later()
         except (InputNeeded, BaseExceptionGroup) as raised:
@@ -222,9 +223,11 @@ class Exchange:
                 "resultType": "input_required",
                 "inputRequests": {key: _embedded(ask) for key, ask in asks.items()},
                 "requestState": self.sealed(),
-                "_meta": also["meta"],
+                "_meta": also,
             }
             return wire.typed(self.version, kind, result)
+        finally:
+            del self._context  # which knows us: let both go at once
 
     # --- what the era does for a context --------------------------------------------------
 

@@ -313,6 +313,7 @@ class Peer:
             if isinstance(error, KeyboardInterrupt):
                 raise
         finally:
+            del call.later  # it may know the call: let both go at once
             del self.calls[call.id]
             self._active -= 1
             self._start_next()

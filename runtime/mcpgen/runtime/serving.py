@@ -46,6 +46,8 @@ class Serving:
         lifespan: Lifespan | None = None,
         names: tuple[str, ...] = (*versions.LEGACY, *versions.MODERN),
     ) -> None:
+        self._info = info
+        self._instructions = instructions
         self.hub = Hub()
         self.lifespan_state: Any = None
         """What the lifespan yielded, while the server runs."""
@@ -53,8 +55,6 @@ class Serving:
         self.modern_versions = tuple(name for name in versions.MODERN if name in names)
         self.stateless = Stateless(self, Sealer(state_key), self.modern_versions)
         """Serves requests of modern versions, whatever they came over."""
-        self._info = info
-        self._instructions = instructions
         self.in_flight: int = in_flight
         self.has_random_key = state_key is None
         self._lifespan = lifespan

@@ -46,8 +46,34 @@ def failed(message: str) -> Outcome:
     return Sound(content=[{"type": "text", "text": text}], isError=True)
 
 
-def result(version: Version, row: Any, value: Json, also: Json) -> bytes:
-    """The result of a method as JSON text; `also` are defaults for fields it may have."""
+class Defaults:
+    """What results have besides what their method says, where their type has it."""
+
+    def __init__(self, fields: Json) -> None:
+        self._fields = fields
+        """By the names that generated classes have for them."""
+        self._of: dict[Any, tuple[Json, bytes]] = {}
+
+    def of(self, kind: Any) -> tuple[Json, bytes]:
+        """Those of one type: as an object, and as JSON text that lacks its end."""
+        found = self._of.get(kind)
+        if found is None:
+            names = zip(
+                kind.__struct_encode_fields__, kind.__struct_fields__, strict=True
+            )
+            more = {
+                key: self._fields[name] for key, name in names if name in self._fields
+            }
+            text = msgspec.json.encode(more)[:-1] + b"," if more else b"{"
+            found = self._of[kind] = (more, text)
+        return found
+
+
+NO_DEFAULTS = Defaults({})
+
+
+def result(version: Version, row: Any, value: Json, also: Defaults) -> bytes:
+    """The result of a method as JSON text."""
     if isinstance(value, Listing):
         written = value.written.get(version.name)
         if written is None:
@@ -63,23 +89,19 @@ def result(version: Version, row: Any, value: Json, also: Json) -> bytes:
         return _result(version, row, told, also)
 
 
-def _result(version: Version, row: Any, value: Json, also: Json) -> bytes:
+def _result(version: Version, row: Any, value: Json, also: Defaults) -> bytes:
     kind = row.results[0]
     if isinstance(kind, str):
         return msgspec.json.encode(value)
-    sound = isinstance(value, Sound)
-    if also:
-        value = _completed(kind, value, also)
-    if sound:
-        return msgspec.json.encode(value)
-    return typed(version, kind, adapted(version, value))
+    more, text = also.of(kind)
+    if isinstance(value, Sound) and "_meta" not in value:
+        return text + msgspec.json.encode(value)[1:]
+    return typed(version, kind, adapted(version, _completed(value, more)))
 
 
-def _completed(kind: Any, value: Json, also: Json) -> Json:
-    more = {key: also[name] for key, name in _fields(kind) if name in also}
+def _completed(value: Json, more: Json) -> Json:
     if "_meta" in more and "_meta" in value:
-        more["_meta"] = more["_meta"] | value["_meta"]
-        value = {k: v for k, v in value.items() if k != "_meta"}
+        value = value | {"_meta": more["_meta"] | value["_meta"]}
     return more | value
 
 
@@ -169,7 +191,8 @@ def _block(version: Version, block: Block) -> Block:
         return {
             "type": "resource",
             "resource": {
-                "uri": f"data:{mime_type.replace(' ', '')};base64,{block['data']}",
+                # It needs an address; once is enough for its content.
+                "uri": f"data:{mime_type.replace(' ', '')},",
                 "mimeType": mime_type,
                 "blob": block["data"],
             },
@@ -177,15 +200,3 @@ def _block(version: Version, block: Block) -> Block:
     if kind == "resource_link" and not version.knows("ResourceLink"):
         return {"type": "text", "text": f"{block['name']}: {block['uri']}"}
     return block
-
-
-def _fields(kind: Any) -> list[tuple[str, str]]:
-    """(wire name, Python name) of a class, looked up once."""
-    found = _FIELDS.get(kind)
-    if found is None:
-        names = kind.__struct_encode_fields__, kind.__struct_fields__
-        found = _FIELDS[kind] = list(zip(*names, strict=True))
-    return found
-
-
-_FIELDS: dict[Any, list[tuple[str, str]]] = {}

@@ -52,7 +52,7 @@ async def elicit(context: Any, params: Any) -> types.ElicitResult:
 
 
 async def roots(context: Any) -> types.ListRootsResult:
-    return types.ListRootsResult.model_validate({"roots": [{"uri": "file:///home/ada"}]})
+    return types.ListRootsResult.model_validate({"roots": [{"uri": "file:///ada"}]})
 
 
 class Heard:

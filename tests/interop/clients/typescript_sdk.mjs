@@ -98,7 +98,7 @@ function newClient(heard) {
     action: "accept",
     content: { name: "Ada", age: 36 },
   }));
-  client.setRequestHandler(sdk.key("roots/list"), () => ({ roots: [{ uri: "file:///home/ada" }] }));
+  client.setRequestHandler(sdk.key("roots/list"), () => ({ roots: [{ uri: "file:///ada" }] }));
   client.setNotificationHandler(sdk.key("notifications/message"), ({ params }) => {
     heard.logs.push(params);
   });

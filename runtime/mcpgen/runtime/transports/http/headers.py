@@ -10,7 +10,11 @@ from base64 import b64decode
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from msgspec import Raw, Struct
+from msgspec.json import Decoder, decode
+
 from ...errors import McpError
+from ...peer import Call
 from .request import Request
 
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
@@ -27,20 +31,34 @@ class Mismatch(Exception):
     """What is wrong with a header."""
 
 
-def check(
-    request: Request, method: str, params: dict[str, Any], mirrors: Mirrors
-) -> None:
+class _Params(Struct):
+    """What headers may repeat; anything may be wrong with it still."""
+
+    name: Any = None
+    uri: Any = None
+    arguments: Raw = Raw(b"null")
+
+
+_PARAMS = Decoder(_Params)
+
+
+def check(request: Request, call: Call, mirrors: Mirrors) -> None:
     """Compare the headers of a request with its body; Mismatch says where they differ."""
-    _compare("Mcp-Method", request.header(b"mcp-method"), method)
-    key = NAMED.get(method)
-    if key is not None and isinstance(params.get(key), str):
-        value = request.header(b"mcp-name")
-        _compare("Mcp-Name", None if value is None else _decoded(value), params[key])
-    if method != "tools/call" or not isinstance(params.get("name"), str):
+    _compare("Mcp-Method", request.header(b"mcp-method"), call.method)
+    key = NAMED.get(call.method)
+    if key is None or call.params is None:
         return
-    for header, path in mirrors(params["name"]).items():
-        value = request.header(header.encode("ascii"))
-        _compare_argument(header, value, _at(path, params.get("arguments")))
+    params = _PARAMS.decode(call.params)
+    name = getattr(params, key)
+    if not isinstance(name, str):
+        return  # which is another error
+    value = request.header(b"mcp-name")
+    _compare("Mcp-Name", None if value is None else _decoded(value), name)
+    if call.method == "tools/call" and (annotated := mirrors(name)):
+        arguments = decode(params.arguments)
+        for header, path in annotated.items():
+            value = request.header(header.encode("ascii"))
+            _compare_argument(header, value, _at(path, arguments))
 
 
 def mismatch(code: int, problem: Mismatch) -> McpError:

@@ -47,7 +47,7 @@ class Request:
         """Who was authenticated, if anybody was."""
         self.streaming = False
         """Has an event stream been begun?"""
-        self._headers = {name: value.strip() for name, value in scope["headers"]}
+        self._headers: dict[bytes, bytes] = dict(scope["headers"])
         self._scope = scope
         self._receive = receive
         self._send = send
@@ -56,8 +56,8 @@ class Request:
 
     def header(self, name: bytes) -> str | None:
         """A header by its name in lower case."""
-        value: bytes | None = self._headers.get(name)
-        return None if value is None else value.decode("latin-1")
+        value = self._headers.get(name)
+        return None if value is None else value.strip().decode("latin-1")
 
     @property
     def path(self) -> str:

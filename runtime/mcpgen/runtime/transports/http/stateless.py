@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET, Raw, UnsetType
 
-from ... import dispatch, versions
+from ... import modern, versions
 from ...errors import INVALID_REQUEST, METHOD_NOT_FOUND, FrameError, McpError
 from ...jsonrpc import Id
 from ...modern import LISTEN, PROTOCOL_VERSION
@@ -85,7 +85,8 @@ class Exchange:
             message = f"{LISTEN} is answered with text/event-stream: accept that"
             raise FrameError(INVALID_REQUEST, message)
         principal = self._request.principal
-        return self._serving.stateless.request(call, principal, self._check)
+        meta = modern.meta_of(call)
+        return self._serving.stateless.request(call, meta, principal, self._check)
 
     def _check(self, call: Call, meta: dict[str, Any]) -> None:
         named = meta[PROTOCOL_VERSION]
@@ -96,8 +97,7 @@ class Exchange:
                 raise headers.Mismatch(
                     f"MCP-Protocol-Version is {value!r}, the body says {named!r}"
                 )
-            params = dispatch.plain_params(call)
-            headers.check(request, call.method, params, self._mirrors)
+            headers.check(request, call, self._mirrors)
         except headers.Mismatch as problem:
             code = versions.get(versions.MODERN[-1]).errors.HEADER_MISMATCH
             raise headers.mismatch(code, problem) from None
