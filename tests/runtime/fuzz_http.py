@@ -46,8 +46,7 @@ class Response:
         """The JSON-RPC messages in it."""
         if self.kind == EVENTS:
             return [data for _, data in self.events() if data]
-        assert self.kind == JSON or not self.body, self.headers
-        return [bytes(self.body)] if self.body else []
+        return [bytes(self.body)] if self.kind == JSON else []
 
 
 class Connection:
@@ -93,6 +92,11 @@ class Connection:
             while await self.more(response):
                 pass
         return response
+
+    def end_of_input(self) -> None:
+        """Nothing more will be sent; what comes is still read."""
+        if self._writer.can_write_eof() and not self._writer.is_closing():
+            self._writer.write_eof()
 
     def drop(self) -> None:
         """Be gone, without a word."""

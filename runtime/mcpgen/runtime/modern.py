@@ -8,8 +8,8 @@ answers so far: those it just got, and those that `requestState` carried.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
-from typing import Any
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 from msgspec import DecodeError, Raw, Struct, ValidationError, field
 from msgspec.json import Decoder
@@ -28,8 +28,10 @@ from .errors import (
 )
 from .legacy import severe
 from .peer import Call, Later
-from .state import Sealer, binding
 from .versions import Version
+
+if TYPE_CHECKING:
+    from .state import Sealer
 
 PREFIX = "io.modelcontextprotocol/"
 PROTOCOL_VERSION = PREFIX + "protocolVersion"
@@ -77,14 +79,24 @@ class Stateless:
     """Serves requests of modern versions."""
 
     def __init__(
-        self, host: Host, sealer: Sealer, names: tuple[str, ...] = versions.MODERN
+        self,
+        host: Host,
+        key: bytes | None = None,
+        names: tuple[str, ...] = versions.MODERN,
     ) -> None:
         self.host = host
-        self.sealer = sealer
+        self._key = key
         self.names = names
         self._meta = {SERVER_INFO: host.info()}
         fields = {"result_type": "complete", "ttl_ms": 0, "cache_scope": "private"}
         self.also = wire.Defaults(fields | {"meta": self._meta})
+
+    @cached_property
+    def sealer(self) -> Sealer:
+        """Signs what clients carry; few servers ever need it."""
+        from .state import Sealer
+
+        return Sealer(self._key)
 
     def request(
         self,
@@ -174,12 +186,12 @@ class Exchange:
         """What the handler asked for, and has got: it is kept for the next round."""
         self.state: Json = {}
         self._given: Json = {}
-        self._sealer = era.sealer
+        self._era = era
         self._call = call
         # The version's types say which requests can be answered in rounds.
         sealed = getattr(params, "request_state", None)
         if isinstance(sealed, str):
-            carried = self._sealer.unseal(sealed, self._binding())
+            carried = self._era.sealer.unseal(sealed, self._binding())
             self.answers, self.state = carried["answers"], carried["state"]
         if isinstance(getattr(params, "input_responses", None), dict):
             self._given = dispatch.plain_params(call)["inputResponses"]
@@ -189,6 +201,8 @@ class Exchange:
         request = dispatch.plain_params(self._call)
         for key in ("_meta", "inputResponses", "requestState"):
             request.pop(key, None)
+        from .state import binding
+
         principal = getattr(self.principal, "key", "")
         return binding(self._call.method, principal, request)
 
@@ -201,7 +215,7 @@ class Exchange:
     def sealed(self) -> str:
         """What is to be kept until the next round, as text for the client."""
         content = {"answers": self.answers, "state": self._context.state}
-        return self._sealer.seal(content, self._binding())
+        return self._era.sealer.seal(content, self._binding())
 
     async def run(self, later: Later, row: Any, also: Json) -> bytes:
         """Wait for the handler, or end the round with what it needs.

@@ -18,7 +18,6 @@ from .hub import Hub
 from .jsonrpc import Id
 from .modern import Stateless
 from .peer import Link, Peer
-from .state import Sealer
 from .versions import Version
 
 if TYPE_CHECKING:
@@ -53,7 +52,7 @@ class Serving:
         """What the lifespan yielded, while the server runs."""
         self.legacy_versions = tuple(name for name in versions.LEGACY if name in names)
         self.modern_versions = tuple(name for name in versions.MODERN if name in names)
-        self.stateless = Stateless(self, Sealer(state_key), self.modern_versions)
+        self.stateless = Stateless(self, state_key, self.modern_versions)
         """Serves requests of modern versions, whatever they came over."""
         self.in_flight: int = in_flight
         self.has_random_key = state_key is None

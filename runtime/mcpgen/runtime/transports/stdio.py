@@ -74,15 +74,21 @@ class PipeWriter:
         self._progress = asyncio.Event()
         self._closed = False
         self._expected = False  # a flush will come
+        self.at_once = True
+        """Is a message likely to be the only one of this turn of the loop?"""
         self._watching = False  # it comes when the pipe has room
 
     def write(self, data: bytes) -> None:
-        """Send one message at the end of this turn of the loop."""
+        """Send one message at the end of this turn of the loop, or now."""
         if self._closed:
             return
         self._buffer += data
         self._buffer += b"\n"
-        if not self._expected:
+        if self._expected:
+            return
+        if self.at_once:
+            self.flush()
+        else:
             self._expected = True
             self._loop.call_soon(self.flush)
 
@@ -251,8 +257,10 @@ class _Reader:
             return
         writer = self._writer
         writer.hold()
+        delivered = 0
         try:
             for line in self._lines:
+                delivered += 1
                 busy = self._receive(line) if line else self._too_long(self._max_line)
                 if busy is None and writer.full:
                     busy = writer.drain()
@@ -268,6 +276,8 @@ class _Reader:
         except Exception as error:
             self._stop(error)
         finally:
+            # Who asks one thing waits for the answer; many leave in one write.
+            writer.at_once = delivered < 2
             writer.flush()
 
     def _resume(self, busy: asyncio.Future[None]) -> None:

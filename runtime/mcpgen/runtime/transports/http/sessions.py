@@ -109,7 +109,7 @@ class HttpSession:
                 del self._streams[id]
             stream.finish(answer, error)
 
-        if _mixes(body):
+        if jsonrpc.is_batch(body) and _mixes(body):
             error = FrameError(
                 INVALID_REQUEST, "a batch holds calls or answers, not both"
             )
@@ -303,9 +303,7 @@ def key_of(principal: Any) -> str:
 
 
 def _mixes(body: bytes) -> bool:
-    """Is it a batch of calls and of answers?"""
-    if not jsonrpc.is_batch(body):
-        return False
+    """Is this batch one of calls and of answers?"""
     try:
         members = [jsonrpc.decode(member) for member in jsonrpc.decode_batch(body)]
     except FrameError:

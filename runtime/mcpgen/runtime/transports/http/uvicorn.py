@@ -51,6 +51,7 @@ def run(
         lifespan="on",
         ws="none",
         server_header=False,
+        proxy_headers=False,  # nothing here asks for the address of a client
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
     server = Uvicorn(config)
