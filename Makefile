@@ -11,6 +11,8 @@ demo: $(STAMP)
 	$(BIN)/mcpgen diff 2025-11-25 2026-07-28 --breaking || test $$? -eq 1
 	@echo
 	$(BIN)/mcpgen methods 2026-07-28
+	@echo
+	$(BIN)/python -m tests.demo
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -n 2 -q -m "not interop"

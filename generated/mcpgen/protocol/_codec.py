@@ -81,6 +81,8 @@ class _Plan(Struct, frozen=True):
     decode: Callable[[bytes | str], Any]
     filled: tuple[tuple[str, Any], ...]
     """Required fields that have a constructor default, and that default."""
+    keys: frozenset[str]
+    """The keys of those fields."""
 
 
 class _Shape(Struct, frozen=True):
@@ -151,7 +153,7 @@ class Codec:
                 except msgspec.ValidationError:
                     pass
                 else:
-                    if all(getattr(made, name) is not d for name, d in plan.filled):
+                    if not isinstance(value, dict) or plan.keys <= value.keys():
                         return made
             return self._exactly(value, plan.name)
         except RecursionError:
@@ -234,19 +236,22 @@ class Codec:
         target: Any = None
         decode: Callable[[bytes | str], Any] = msgspec.json.decode
         filled: tuple[tuple[str, Any], ...] = ()
+        keys: frozenset[str] = frozenset()
         if name not in self._inexact:
             target = self._type(name)
             if _is_struct(target):
-                filled = tuple(
-                    (f.name, f.default)
+                required = [
+                    f
                     for f in msgspec.structs.fields(target)
                     if f.default is not UNSET and f.default is not msgspec.NODEFAULT
-                )
+                ]
+                filled = tuple((f.name, f.default) for f in required)
+                keys = frozenset(f.encode_name for f in required)
                 if target.__struct_config__.tag_field is not None:
                     # Alone, a struct may lack its tag; in a union it may not.
                     target = target | _never(target.__struct_config__.tag_field)
             decode = msgspec.json.Decoder(target).decode
-        plan = self._plans[type] = _Plan(name, target, decode, filled)
+        plan = self._plans[type] = _Plan(name, target, decode, filled, keys)
         return plan
 
     def _exactly(self, value: Any, name: str) -> Any:
