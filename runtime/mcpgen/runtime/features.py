@@ -17,7 +17,7 @@ from msgspec import UNSET, Raw
 from . import content, wire
 from .content import ToolResult
 from .context import Context
-from .errors import INVALID_PARAMS, McpError
+from .errors import INVALID_PARAMS, ConnectionClosed, McpError
 from .functions import ArgumentError, OutputError, Signature
 from .legacy import Session
 from .peer import log
@@ -59,6 +59,8 @@ class Features:
             if not error.failure:
                 raise
             return wire.failed(error.message)
+        except ConnectionClosed as error:  # nobody waits for it, and nothing is wrong
+            return wire.failed(str(error))
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if ctx.call.cancelled or (task is not None and task.cancelling()):

@@ -308,6 +308,8 @@ class Peer:
                 answer = _internal(call)
                 if _is_being_cancelled():
                     raise
+        except ConnectionClosed as error:  # nobody waits for it, and nothing is wrong
+            answer = jsonrpc.error(call.id, INTERNAL_ERROR, str(error))
         except BaseException as error:
             answer = _internal(call)
             if isinstance(error, KeyboardInterrupt):

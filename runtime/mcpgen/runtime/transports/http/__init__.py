@@ -8,6 +8,7 @@ Each request is served by the rules of its own version: `sessions` for the legac
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import multiprocessing
 import os
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 VERSION = b"mcp-protocol-version"
 _NAMES_VERSION = modern.PROTOCOL_VERSION.encode("ascii")
+FINISH_SECONDS = 1.0
+"""So long may calls go on when the server ends."""
 _METADATA = "/.well-known/oauth-protected-resource"
 
 
@@ -41,6 +44,8 @@ class Http:
         self._serving = serving
         self._sessions = Sessions(serving, self.settings)
         self._connections = Connections(serving)
+        self._exchanges: set[Exchange] = set()
+        """The modern requests that are being served."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request, or the life of the application."""
@@ -52,11 +57,22 @@ class Http:
             await receive()
             await send({"type": "websocket.close", "code": 1003})
 
+    async def finish(self) -> None:
+        """Let what runs end, for a while; then close."""
+        self._serving.hub.close()
+        tasks = [exchange.task for exchange in self._exchanges]
+        tasks += self._sessions.tasks()
+        if tasks:
+            await asyncio.wait(tasks, timeout=FINISH_SECONDS)
+        self.close()
+
     def close(self) -> None:
         """End every stream and session, so that nothing keeps a process from ending."""
         self._serving.hub.close()
         self._connections.close()
         self._sessions.close()
+        for exchange in self._exchanges:
+            exchange.end()
 
     # --- routes ---------------------------------------------------------------------------
 
@@ -117,7 +133,12 @@ class Http:
             request.check_content()
             body = await request.body()
             if self._is_modern(request, body):
-                await Exchange(self._serving, request, self._mirrors).serve(body)
+                exchange = Exchange(self._serving, request, self._mirrors)
+                self._exchanges.add(exchange)
+                try:
+                    await exchange.serve(body)
+                finally:
+                    self._exchanges.discard(exchange)
             else:
                 await self._post_to_session(request, body)
             return
@@ -194,7 +215,7 @@ class Http:
             return
         await send({"type": "lifespan.startup.complete"})
         await receive()
-        self.close()
+        await self.finish()
         try:
             await running.__aexit__(None, None, None)
         except Exception as error:

@@ -274,6 +274,15 @@ class Sessions:
         self._expiry.pop(session.id, None)
         session.end()
 
+    def tasks(self) -> list[asyncio.Task[Any]]:
+        """The calls that are being served, but for those that wait for their clients."""
+        return [
+            call.task
+            for session in self._all.values()
+            for call in session.peer.calls.values()
+            if call.task is not None and not call.waits
+        ]
+
     def close(self) -> None:
         """End all."""
         for session in list(self._all.values()):

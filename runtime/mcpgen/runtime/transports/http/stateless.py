@@ -33,6 +33,11 @@ class Exchange:
         self._loop = asyncio.get_running_loop()
         self._stream = Stream(self._loop)
         self._call: Call | None = None
+        self._ended = False
+        task = asyncio.current_task()
+        assert task is not None
+        self.task: asyncio.Task[Any] = task
+        """Where it is served."""
 
     async def serve(self, body: bytes) -> None:
         """Take the message, and answer."""
@@ -50,8 +55,8 @@ class Exchange:
             stream.open()
             await request.begin_stream()
             await request.send_events(stream.take(), last=True)
-        elif stream.answer is None:  # cancelled: nobody reads it
-            await request.respond(202)
+        elif stream.answer is None:  # cancelled: if not by us, nobody reads it
+            await request.respond(503 if self._ended else 202)
         else:
             await request.respond(status_of(stream.error), stream.answer)
 
@@ -62,8 +67,8 @@ class Exchange:
             attending.append(self._loop.create_task(self._attend(call)))
 
         await _Observed(peer.run(call), suspended)
-        if call.cancelled and (task := asyncio.current_task()) is not None:
-            task.uncancel()
+        if call.cancelled:
+            self.task.uncancel()
         for task in attending:
             await task
 
@@ -72,10 +77,16 @@ class Exchange:
         if not await self._stream.deliver(self._request) and not self._stream.ended:
             call.cancel()
 
+    def end(self) -> None:
+        """Stop it: the server ends."""
+        if self._call is not None and not self._stream.ended:
+            self._ended = True
+            self._call.cancel()
+
     def _start(self, call: Call) -> None:
         # The request has a task already: the one that serves it.
         self._call = call
-        call.task = asyncio.current_task()
+        call.task = self.task
 
     # --- what the peer asks ---------------------------------------------------------------
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import sys
-from contextlib import suppress
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from . import Http
@@ -39,8 +40,13 @@ def run(
                 _announce(serving, at, app)
 
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-            app.close()  # or it would wait for streams that stay open
+            await app.finish()  # or it would wait for streams that stay open
             await super().shutdown(sockets)
+
+        def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+            # Not as the base class does, which raises the signal again at the end.
+            self.force_exit = self.should_exit and sig == signal.SIGINT
+            self.should_exit = True
 
     config = uvicorn.Config(
         app,
@@ -55,8 +61,7 @@ def run(
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
     server = Uvicorn(config)
-    with suppress(KeyboardInterrupt):  # which has been heard, and uvicorn raises again
-        server.run()
+    server.run()
     if not server.started:
         raise SystemExit(3)
 
