@@ -26,7 +26,7 @@ from mcpgen.runtime import (
     Server,
     workers,
 )
-from mcpgen.runtime.context import ElicitUrl
+from mcpgen.runtime.asks import ElicitUrl
 from mcpgen.runtime.errors import AnswerError
 from mcpgen.runtime.modern import meta_of
 from mcpgen.runtime.peer import Peer

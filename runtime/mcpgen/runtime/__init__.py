@@ -20,6 +20,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .asks import Elicit as Elicit
+    from .asks import ElicitUrl as ElicitUrl
+    from .asks import Roots as Roots
+    from .asks import Sample as Sample
     from .content import Audio as Audio
     from .content import Embedded as Embedded
     from .content import Image as Image
@@ -27,10 +31,6 @@ if TYPE_CHECKING:
     from .content import Text as Text
     from .content import ToolResult as ToolResult
     from .context import Context as Context
-    from .context import Elicit as Elicit
-    from .context import ElicitUrl as ElicitUrl
-    from .context import Roots as Roots
-    from .context import Sample as Sample
     from .errors import AnswerError as AnswerError
     from .errors import ConnectionClosed as ConnectionClosed
     from .errors import McpError as McpError
@@ -44,7 +44,8 @@ _HOMES = {
     name: module
     for module, names in {
         "content": ("Audio", "Embedded", "Image", "Link", "Text", "ToolResult"),
-        "context": ("Context", "Elicit", "ElicitUrl", "Roots", "Sample"),
+        "asks": ("Elicit", "ElicitUrl", "Roots", "Sample"),
+        "context": ("Context",),
         "errors": (
             *("AnswerError", "ConnectionClosed", "McpError", "MissingCapability"),
             *("NotSupported", "RequestTimeout"),

@@ -15,7 +15,8 @@ from msgspec import Raw, Struct, field
 from msgspec.json import Decoder
 
 from . import versions, wire
-from .context import Client, Context, Era
+from .asks import Client
+from .context import Context, Era
 from .errors import INVALID_PARAMS, METHOD_NOT_FOUND, McpError
 from .jsonrpc import Id
 from .peer import Call, Later, Peer

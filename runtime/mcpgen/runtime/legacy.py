@@ -9,8 +9,9 @@ from typing import Any
 from msgspec import UNSET, DecodeError, Raw, Struct, UnsetType
 from msgspec.json import Decoder
 
-from . import context, dispatch, wire
-from .context import Client, Context, Question
+from . import dispatch, wire
+from .asks import Client, Question, read_answer
+from .context import Context
 from .dispatch import Host
 from .errors import INVALID_REQUEST, McpError, NotSupported
 from .peer import Call, Later, Peer
@@ -133,7 +134,7 @@ class Session:
             # They tell the client so, before the request itself is answered.
             await asyncio.gather(*tasks, return_exceptions=True)
         return {
-            key: context.answer(version, ask.method, raw)
+            key: read_answer(version, ask.method, raw)
             for (key, ask), raw in zip(asks.items(), results, strict=True)
         }
 

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 from msgspec import DecodeError, Raw, Struct, ValidationError, field
 from msgspec.json import Decoder
 
-from . import context, dispatch, versions, wire
-from .context import Client, Context, Question
+from . import dispatch, versions, wire
+from .asks import Client, Question, read_answer
+from .context import Context
 from .dispatch import Host, Json
 from .errors import (
     INTERNAL_ERROR,
@@ -251,7 +252,7 @@ class Exchange:
         for key, ask in asks.items():
             raw = self.answers.get(key, self._given.get(key))
             try:
-                found[key] = context.answer(self.version, ask.method, raw or {})
+                found[key] = read_answer(self.version, ask.method, raw or {})
                 self.answers[key] = raw
             except AnswerError:  # none, or not one: ask again
                 missing[key] = ask
