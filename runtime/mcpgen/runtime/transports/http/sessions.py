@@ -199,7 +199,11 @@ class HttpSession:
             self._keep(stream)
 
     async def drain(self) -> None:
-        """Nobody waits for a client that may never come back: its oldest events go."""
+        """Nobody waits for a client that may never come back: its oldest events go.
+
+        But who reports without end lets others have their turn.
+        """
+        await asyncio.sleep(0)
 
     def dropped(self, about: Id) -> None:
         """Never: answers go to streams."""
