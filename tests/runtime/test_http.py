@@ -502,7 +502,11 @@ def test_a_question_travels_on_the_stream_of_its_request() -> None:
         answer = http.open("POST", "/mcp", call("ask"))
         question = await answer.message()
         assert question["method"] == "elicitation/create"
-        reply = {"jsonrpc": "2.0", "id": question["id"], "result": {"action": "decline"}}
+        reply = {
+            "jsonrpc": "2.0",
+            "id": question["id"],
+            "result": {"action": "decline"},
+        }
         assert (await http.post(reply)).status == 202
         assert (await answer.message())["result"]["content"][0]["text"] == "decline"
         await answer.done()

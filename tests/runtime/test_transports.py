@@ -30,7 +30,11 @@ def make() -> Server:
 
 
 def call(id: int, text: str) -> str:
-    params = {"name": "echo", "arguments": {"text": text}, "_meta": {"progressToken": id}}
+    params = {
+        "name": "echo",
+        "arguments": {"text": text},
+        "_meta": {"progressToken": id},
+    }
     frame = {"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}
     return json.dumps(frame)
 
