@@ -333,7 +333,7 @@ def test_cancelling_stops_the_handler_and_nothing_follows() -> None:
 
 def test_too_much_in_flight_holds_the_reader() -> None:
     async def main() -> None:
-        at = Setup(in_flight=2)
+        at = Setup(in_flight=2, backlog=2)
         for id in (1, 2, 3):
             assert at.feed(request(id, "wait")) is None
         waiting = at.feed(request(4, "wait"))
@@ -351,7 +351,7 @@ def test_too_much_in_flight_holds_the_reader() -> None:
 
 def test_a_call_is_cancelled_before_its_turn() -> None:
     async def main() -> None:
-        at = Setup(in_flight=1)
+        at = Setup(in_flight=1, backlog=1)
         at.feed(request(1, "wait"))
         waiting = at.feed(request(2, "wait"))
         assert waiting is not None
@@ -383,7 +383,7 @@ def test_calls_that_wait_for_answers_keep_nobody_from_reading_them() -> None:
 
 def test_a_crowd_is_refused() -> None:
     async def main() -> None:
-        at = Setup(in_flight=1)
+        at = Setup(in_flight=1, backlog=15)
         for id in range(17):
             at.feed(request(id, "ask"))
             await at.wire.until(id + 1)

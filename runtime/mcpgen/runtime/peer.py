@@ -47,8 +47,8 @@ was no message at all.
 """
 Start: TypeAlias = "Callable[[Call], None]"
 """Lets a call `run`, in a task that it sets as the call's `task`."""
-CROWD = 16
-"""So many times the limit may be in flight when most wait for the other side."""
+BACKLOG = 16
+"""So many times the number of calls that run may wait their turn."""
 
 
 class Link(Protocol):
@@ -145,6 +145,7 @@ class Peer:
         service: Service,
         *,
         in_flight: int = 256,
+        backlog: int | None = None,
         start: Start | None = None,
         loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
@@ -156,6 +157,7 @@ class Peer:
         """Has the other side said its last? Then it is asked nothing more."""
         self.loop = loop or asyncio.get_running_loop()
         self._limit = in_flight
+        self._backlog = BACKLOG * in_flight if backlog is None else backlog
         self._active = 0
         self._queue: deque[Call] = deque()
         self._room: asyncio.Event | None = None
@@ -174,7 +176,7 @@ class Peer:
 
     def room(self) -> Awaitable[None] | None:
         """None, or what to wait for while too many calls wait their turn."""
-        return self._wait_for_room() if len(self._queue) >= self._limit else None
+        return self._wait_for_room() if len(self._queue) >= self._backlog else None
 
     def take(self, data: bytes, reply: Reply | None) -> bool:
         """Take one message or batch; True when it will be answered, through `reply`."""
@@ -228,7 +230,7 @@ class Peer:
         params = None if frame.params is UNSET else frame.params
         call = Call(self, id, frame.method_name(), params, reply or self._replier(id))
         try:
-            if len(self.calls) >= CROWD * self._limit:
+            if len(self.calls) >= self._limit + self._backlog:
                 raise McpError(INTERNAL_ERROR, "too many requests are in flight")
             outcome = self.service.request(call)
         except McpError as error:
@@ -394,7 +396,7 @@ class Peer:
         return bool(asked)
 
     async def _wait_for_room(self) -> None:
-        while len(self._queue) >= self._limit and not self.closed:
+        while len(self._queue) >= self._backlog and not self.closed:
             self._room = asyncio.Event()
             await self._room.wait()
 
