@@ -38,12 +38,32 @@ RAW = (
     "null",
 )
 NOT_JSON = (
-    *("NaN", "Infinity", "01", "1.", ".5", "+1", "0x1", "1e", "tru", "'a'", "undefined"),
+    *(
+        "NaN",
+        "Infinity",
+        "01",
+        "1.",
+        ".5",
+        "+1",
+        "0x1",
+        "1e",
+        "tru",
+        "'a'",
+        "undefined",
+    ),
     *('"\\x"', '"\\u12"', '"\t"', "[1,]", '{"a":1,}', "{a:1}", "/**/1", "-", '"'),
 )
 BYTES = (
     *(b"\xff", b"\xc3", b"\xed\xa0\x80", b"\xf8\x88\x80\x80\x80", b"\xc0\x80"),
-    *(b"\xef\xbb\xbf", b"\xfe\xff", b"\0", b"\x01", b"\x1b[0m", b"\x85", b"\xe2\x80\xa8"),
+    *(
+        b"\xef\xbb\xbf",
+        b"\xfe\xff",
+        b"\0",
+        b"\x01",
+        b"\x1b[0m",
+        b"\x85",
+        b"\xe2\x80\xa8",
+    ),
     *(b"{", b"}", b"[", b"]", b",", b":", b'"', b"\\", b"\\u", b"\r", b"\n", b"\x0c"),
 )
 METHODS = (
@@ -72,7 +92,7 @@ class Frames:
         self._numbers = iter(range(1, 10**9))
         self._stand_ins: dict[str, bytes] = {}
 
-    # --- good ones ----------------------------------------------------------------------
+    # --- good ones --------------------------------------------------------------------
 
     def fresh_id(self) -> str | int:
         """An id that was not used before."""
@@ -142,7 +162,7 @@ class Frames:
         number = next(self._numbers) - self.random.randrange(1, 30)
         return self.random.choice((number, f"id-{number}", str(number)))
 
-    # --- values -------------------------------------------------------------------------
+    # --- values -----------------------------------------------------------------------
 
     def raw(self, text: str | bytes) -> str:
         """A stand-in for text that goes into the message as it is."""
@@ -196,7 +216,7 @@ class Frames:
         self._stand_ins.clear()
         return text.encode("utf-8", "surrogateescape")
 
-    # --- bad ones -----------------------------------------------------------------------
+    # --- bad ones ---------------------------------------------------------------------
 
     def bent(self, frame: Json) -> Any:
         """The same message, wrong in one or two places of its structure."""
@@ -286,7 +306,9 @@ class Frames:
 
     def _twice(self, data: bytes) -> bytes:
         """A key that comes twice: the last one counts."""
-        extra = self.random.choice((b'"id":0,', b'"method":"ping",', b'"jsonrpc":"2.0",'))
+        extra = self.random.choice(
+            (b'"id":0,', b'"method":"ping",', b'"jsonrpc":"2.0",')
+        )
         return data.replace(b"{", b"{" + extra, 1)
 
     def _quoteless(self, data: bytes) -> bytes:
@@ -300,7 +322,7 @@ class Frames:
         made = [self.random.choice(makers)() for _ in range(self.random.randrange(5))]
         return [m for m in made if not _is_lasting(m)]
 
-    # --- the stream ---------------------------------------------------------------------
+    # --- the stream -------------------------------------------------------------------
 
     def message(self) -> bytes:
         """The next message, or what is left of one."""

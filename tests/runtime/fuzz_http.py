@@ -9,9 +9,11 @@ from base64 import b64encode
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from random import Random
 from typing import Any
 
-from .fuzz_process import PATIENCE, Process, started
+from .fuzz_oracle import Judge
+from .fuzz_process import PATIENCE, Line, Process, started
 
 JSON = "application/json"
 EVENTS = "text/event-stream"
@@ -36,7 +38,9 @@ class Response:
         found = []
         for block in blocks:
             fields = [line.partition(b":") for line in block.splitlines()]
-            data = [value.removeprefix(b" ") for name, _, value in fields if name == b"data"]
+            data = [
+                value.removeprefix(b" ") for name, _, value in fields if name == b"data"
+            ]
             ids = [value.strip().decode() for name, _, value in fields if name == b"id"]
             if data:
                 found.append((ids[-1] if ids else "", b"\n".join(data)))
@@ -52,7 +56,9 @@ class Response:
 class Connection:
     """One TCP connection."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         self._reader = reader
         self._writer = writer
 
@@ -73,7 +79,9 @@ class Connection:
         except (asyncio.IncompleteReadError, ConnectionError):
             return None
         pairs = (line.partition(":") for line in lines)
-        return Response(status, {name.lower(): value.strip() for name, _, value in pairs})
+        return Response(
+            status, {name.lower(): value.strip() for name, _, value in pairs}
+        )
 
     async def more(self, response: Response) -> bool:
         """Read a part of the body; False at its end."""
@@ -117,7 +125,9 @@ class Site:
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:
-        reader, writer = await asyncio.open_connection("127.0.0.1", self.port, limit=2**26)
+        reader, writer = await asyncio.open_connection(
+            "127.0.0.1", self.port, limit=2**26
+        )
         connection = Connection(reader, writer)
         try:
             yield connection
@@ -132,7 +142,7 @@ class Site:
         method: str = "POST",
         path: str = "/mcp",
     ) -> bytes:
-        """A request as it should be, but for what `headers` say; empty ones are left out."""
+        """A request as it should be, but for what `headers` say; empty ones go."""
         said = {
             "Host": f"127.0.0.1:{self.port}",
             "Content-Type": JSON,
@@ -210,3 +220,52 @@ async def http() -> AsyncIterator[Site]:
                 await process.said_more()
                 found = re.search(rb"http://127\.0\.0\.1:(\d+)", process.errors)
         yield Site(process, int(found[1]))
+
+
+class SseLine(Line):
+    """The client of a 2024-11-05 server: reads one stream, and posts each message."""
+
+    def __init__(
+        self, site: Site, stream: Connection, response: Response, judge: Judge
+    ) -> None:
+        self._site = site
+        self._stream = stream
+        self._response = response
+        _, endpoint = response.events()[0]
+        self._endpoint = endpoint.decode()
+        super().__init__(site.process, judge)
+
+    async def lines(self) -> AsyncIterator[bytes]:
+        self._response.body.clear()
+        while await self._stream.more(self._response):
+            for _, message in self._response.events():
+                yield message
+            _, _, rest = bytes(self._response.body).rpartition(b"\n\n")
+            self._response.body[:] = rest
+
+    async def write(self, data: bytes, random: Random | None = None) -> None:
+        async with asyncio.timeout(PATIENCE), self._site.connection() as connection:
+            for line in filter(
+                None, (line.strip(b" \t\r") for line in data.split(b"\n"))
+            ):
+                await connection.write(self._site.bytes_of(line, path=self._endpoint))
+                response = await connection.response()
+                assert response is not None
+                assert response.status in (202, 400), response
+
+
+@asynccontextmanager
+async def sse(site: Site, judge: Judge) -> AsyncIterator[SseLine]:
+    """A connection by HTTP+SSE."""
+    async with site.connection() as stream:
+        await stream.write(site.bytes_of(b"", method="GET", path="/sse"))
+        response = await stream.head()
+        assert response is not None
+        assert response.status == 200
+        while not response.events():
+            await stream.more(response)
+        line = SseLine(site, stream, response, judge)
+        try:
+            yield line
+        finally:
+            await line.stop()

@@ -216,7 +216,7 @@ def _notification(frame: dict[str, Any]) -> Duty:
     return Duty(required=False)
 
 
-# --- what leaves ------------------------------------------------------------------------
+# --- what leaves ----------------------------------------------------------------------
 
 
 def check_frame(frame: Any) -> None:
@@ -252,7 +252,7 @@ def _check_error(frame: dict[str, Any]) -> None:
     assert frame.get("id") is None or key_of(frame["id"]) is not None, frame
 
 
-# --- the account ------------------------------------------------------------------------
+# --- the account ----------------------------------------------------------------------
 
 
 SHARED = ("held", "lasting", "_known", "_tokens")
@@ -280,19 +280,28 @@ class Judge:
         self.loose = False
         """A batch that may as well be refused as a whole."""
         self._owed: Counter[Key] = Counter()
+        """Answers that must come, and below, that may."""
         self._optional: Counter[Key] = Counter()
-        self._nameable: Counter[Key] = Counter()
-        self._named: Counter[Key] = Counter()
         self._waivable: Counter[Key] = Counter()
-        self._known: set[Key] = set()
-        self._tokens: defaultdict[tuple[type, str], set[Key]] = defaultdict(set)
-        self._ended: set[Key] = set()
+        """How many of those owed may be refused without an id instead."""
         self._refusals: Counter[int] = Counter()
+        """Errors without an id that must come, by code, and how many more may."""
         self._may_refuse = 0
         self._refused: Counter[int] = Counter()
+        """Those that came."""
+        self._nameable: Counter[Key] = Counter()
+        """How many of those due may come with an id, and below, those that did."""
+        self._named: Counter[Key] = Counter()
+        self._known: set[Key] = set()
+        """Every id since the last balance."""
+        self._ended: set[Key] = set()
+        """Every id that was answered."""
+        self._tokens: defaultdict[tuple[type, str], set[Key]] = defaultdict(set)
+        """Progress token → the requests that carry it."""
         self._open_batches: list[Judge] = []
+        """An account of its own for each batch that was not answered."""
 
-    # --- what the client does -----------------------------------------------------------
+    # --- what the client does ---------------------------------------------------------
 
     def sent(self, data: bytes) -> None:
         """Something that may be a message went to the server."""
@@ -350,9 +359,10 @@ class Judge:
             setattr(part, name, getattr(self, name))
         self._open_batches.append(part)
         for member in found.batch:
-            part._take(member)
             if member.cancels is not None:
                 self.cancel(member.cancels)
+            else:
+                part._take(member)
         if found.refusal is not None:  # or all of it is refused at once
             part.loose = True
             self._may_refuse += 1
@@ -371,7 +381,7 @@ class Judge:
         self.held.discard(key)
         self.lasting.discard(key)
 
-    # --- what the server does -----------------------------------------------------------
+    # --- what the server does ---------------------------------------------------------
 
     def received(self, data: bytes) -> None:
         """The server sent this."""
@@ -381,11 +391,7 @@ class Judge:
             return
         assert frame, "an empty batch"
         for part in sorted(self._open_batches, key=Judge._vagueness):
-            trial = copy.copy(part)
-            trial.__dict__ = {
-                k: v if k in SHARED else copy.deepcopy(v)
-                for k, v in part.__dict__.items()
-            }
+            trial = copy.deepcopy(part)
             try:
                 for member in frame:
                     trial._one(member)
@@ -439,7 +445,7 @@ class Judge:
             assert keys, f"progress of nothing: {frame}"
             assert keys - self._ended, f"progress after the answer: {frame}"
 
-    # --- the balance --------------------------------------------------------------------
+    # --- the balance ------------------------------------------------------------------
 
     def problem(self) -> str | None:
         """What is missing yet; an AssertionError when there is too much."""

@@ -15,7 +15,7 @@ from typing import Any
 from .fuzz_oracle import Judge, Key
 
 PROGRAM = Path(__file__).with_name("fuzz_server.py")
-PATIENCE = 5.0
+PATIENCE = 15.0
 """Seconds for anything that the server must do."""
 
 
@@ -54,15 +54,23 @@ class Process:
         await asyncio.gather(self._listening, return_exceptions=True)
 
 
+def environment() -> dict[str, str]:
+    """The server finds what this process finds."""
+    return os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+
+
 @asynccontextmanager
-async def started(*arguments: str, **pipes: int) -> AsyncIterator[Process]:
+async def started(
+    *arguments: str, stdin: int, stdout: int | None = None
+) -> AsyncIterator[Process]:
     """Start the server program; it is gone afterwards."""
     popen = await asyncio.create_subprocess_exec(
         *(sys.executable, "-W", "error", str(PROGRAM), *arguments),
         stderr=asyncio.subprocess.PIPE,
         limit=2**26,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
-        **pipes,
+        env=environment(),
+        stdin=stdin,
+        stdout=stdout,
     )
     process = Process(popen)
     try:
@@ -88,7 +96,7 @@ class Line:
         self._ids = iter(range(10**9))
         self._reading = asyncio.create_task(self._read())
 
-    # --- reading ------------------------------------------------------------------------
+    # --- reading ----------------------------------------------------------------------
 
     async def _read(self) -> None:
         try:
@@ -137,7 +145,7 @@ class Line:
         """What the server complained about."""
         return self.process.errors.decode("utf-8", "replace")
 
-    # --- writing ------------------------------------------------------------------------
+    # --- writing ----------------------------------------------------------------------
 
     async def write(self, data: bytes, random: Random | None = None) -> None:
         """Bytes to the server's stdin, in pieces of any size."""
@@ -198,6 +206,11 @@ class Line:
         )
         await self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
+    async def stop(self) -> None:
+        """Read no more."""
+        self._reading.cancel()
+        await asyncio.gather(self._reading, return_exceptions=True)
+
     async def close(self) -> None:
         """Close stdin."""
         assert self.process.popen.stdin is not None
@@ -222,5 +235,4 @@ async def stdio(judge: Judge | None = None) -> AsyncIterator[Line]:
         try:
             yield line
         finally:
-            line._reading.cancel()
-            await asyncio.gather(line._reading, return_exceptions=True)
+            await line.stop()

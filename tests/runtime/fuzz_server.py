@@ -1,7 +1,7 @@
 """The server that the fuzzers torment: `python fuzz_server.py [PORT]`.
 
-Without a port it speaks stdio. Tools with a key wait for each other, never for time, and
-`report` tells what the process holds.
+Without a port it speaks stdio. Tools with a key wait for each other, never for time,
+and `report` tells what the process holds.
 """
 
 from __future__ import annotations
@@ -34,12 +34,15 @@ class Expected(Exception):
     """A failure that a tool was asked for."""
 
 
+EXPECTED = (Expected, asyncio.CancelledError)
+
+
 class Quiet(logging.Filter):
     """Leaves out of the log what the tests provoke; a traceback is then a finding."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         failure = record.exc_info[1] if record.exc_info else None
-        return record.levelno > logging.WARNING and not isinstance(failure, Expected)
+        return record.levelno > logging.WARNING and not isinstance(failure, EXPECTED)
 
 
 class Gate:
@@ -59,7 +62,7 @@ released: defaultdict[str, Gate] = defaultdict(Gate)
 cancelled: defaultdict[str, Gate] = defaultdict(Gate)
 
 
-# --- tools that are done at once --------------------------------------------------------
+# --- tools that are done at once ------------------------------------------------------
 
 
 @server.tool
@@ -102,7 +105,17 @@ async def ask(*, ctx: Context) -> str:
     return f"{len(await ctx.roots())} roots"
 
 
-# --- tools that wait --------------------------------------------------------------------
+@server.tool
+async def give_up() -> str:
+    """Be cancelled by nobody else."""
+    task = asyncio.current_task()
+    assert task is not None
+    task.cancel()
+    await asyncio.sleep(0)
+    return "still here"
+
+
+# --- tools that wait ------------------------------------------------------------------
 
 
 @server.tool
@@ -112,6 +125,21 @@ async def hold(key: str, *, ctx: Context) -> str:
     await ctx.progress(1, message="waiting")
     try:
         await released[key].event.wait()
+    except asyncio.CancelledError:
+        cancelled[key].open()
+        raise
+    return key
+
+
+@server.tool
+async def flood(key: str, *, ctx: Context) -> str:
+    """Report progress, as much as anybody takes, until released."""
+    entered[key].open()
+    step = 0
+    try:
+        while not released[key].event.is_set():
+            step += 1
+            await ctx.progress(step, message="x" * 1000)
     except asyncio.CancelledError:
         cancelled[key].open()
         raise
@@ -148,13 +176,17 @@ async def wait_cancelled(key: str) -> str:
 
 
 @server.tool
-async def with_child(key: str, *, ctx: Context) -> str:
-    """Wait for a child process that only ends when it is told to."""
+async def with_child(key: str) -> str:
+    """Wait for a child process that only ends when it is told to.
+
+    It holds the file descriptors that the environment names, as a sign that it lives.
+    """
+    alive = [int(fd) for fd in os.environ.get("FUZZ_ALIVE", "").split()]
     child = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", "import time; time.sleep(3600)"
+        *(sys.executable, "-c", "import time; time.sleep(3600)"), pass_fds=alive
     )
+    entered[key].open()
     try:
-        await ctx.progress(child.pid)
         await child.wait()
     finally:
         child.kill()
@@ -162,7 +194,7 @@ async def with_child(key: str, *, ctx: Context) -> str:
     return key
 
 
-# --- what the process holds -------------------------------------------------------------
+# --- what the process holds -----------------------------------------------------------
 
 
 @server.tool
@@ -193,7 +225,7 @@ def _resident() -> int:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-# --- resources and prompts --------------------------------------------------------------
+# --- resources and prompts ------------------------------------------------------------
 
 
 @server.resource("test://fixed")

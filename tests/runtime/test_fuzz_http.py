@@ -12,12 +12,13 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from .fuzz_frames import MODERN, PREFIX, Frames, modern_meta
-from .fuzz_http import Connection, Response, Site, http, modern
+from .fuzz_http import EVENTS, Connection, Response, Site, http, modern, sse
 from .fuzz_oracle import Judge, Unreadable, check_frame, duty, parse
-from .test_fuzz import SESSIONS, check_report, run
+from .test_fuzz import SESSIONS, Fuzzer, check_report, run
 
 WORKERS = 8
 MESSAGES = 10_000
+SSE_MESSAGES = 2_000
 NAMES_VERSION = (PREFIX + "protocolVersion").encode()
 
 
@@ -72,7 +73,7 @@ class Client:
         except Unreadable:
             return modern(None)
 
-    # --- right requests -----------------------------------------------------------------
+    # --- right requests ---------------------------------------------------------------
 
     async def judge(self, body: bytes, version: str) -> bool:
         """Read the response: is it what the message obliges to?"""
@@ -102,7 +103,8 @@ class Client:
         problem = judge.problem()
         assert problem is None, f"{problem}: {response}"
         if found.answer is None and found.refusal is None and not found.batch:
-            assert (response.status, response.body) == (202, b""), response
+            assert response.status == 202, response
+            assert not response.body, response
         if found.refusal is not None and found.required:
             assert response.status == 400, response
         return True
@@ -113,20 +115,18 @@ class Client:
         going_on = True
         while going_on:
             going_on = await self.connection.more(response)
-            messages = [parse(message) for message in response.messages()] if (
-                "event-stream" in response.kind
-            ) else []
-            questions = [m for m in messages if isinstance(m, dict) and "method" in m]
-            questions = [m for m in questions if "id" in m]
+            events = response.messages() if response.kind == EVENTS else []
+            questions = [frame for frame in map(parse, events) if is_question(frame)]
             for question in questions[answered:]:
                 answered += 1
-                answer = {"jsonrpc": "2.0", "id": question["id"], "result": {"roots": []}}
+                result: dict[str, Any] = {"roots": []}
+                answer = {"jsonrpc": "2.0", "id": question["id"], "result": result}
                 posted = await self.site.send(
                     json.dumps(answer).encode(), self.sessions[version]
                 )
                 assert posted.status == 202, posted
 
-    # --- wrong requests -----------------------------------------------------------------
+    # --- wrong requests ---------------------------------------------------------------
 
     async def refused(
         self, body: bytes, headers: dict[str, str], *statuses: int, **how: str
@@ -304,11 +304,15 @@ class Client:
         return await self.judge(body, self.version_of(headers))
 
 
+def is_question(frame: Any) -> bool:
+    return isinstance(frame, dict) and {"id", "method"} <= frame.keys()
+
+
 def mixes(body: bytes) -> bool:
-    """Does an array hold calls and answers, which HTTP forbids?"""
-    members = [m for m in parse(body) if isinstance(m, dict)]
-    answers = [m for m in members if "method" not in m and ("result" in m or "error" in m)]
-    return 0 < len(answers)
+    """May an array hold calls and answers, which HTTP forbids?"""
+    return any(
+        isinstance(m, dict) and m.keys() & {"result", "error"} for m in parse(body)
+    )
 
 
 Mistake = Callable[[Client, bytes, dict[str, str]], Awaitable[bool]]
@@ -333,6 +337,27 @@ def test_http() -> None:
             before = await report(site)
             await torment(site, 3000, MESSAGES - MESSAGES // 5)
             await check_report(before, lambda: report(site))
+            session = await site.open_session("2025-11-25")
+            await site.ask({"jsonrpc": "2.0", "id": 1, "method": "ping"}, session)
+            assert b"Traceback" not in site.process.errors, bytes(site.process.errors)
+
+    run(test())
+
+
+def test_http_with_sse() -> None:
+    """The transport of the oldest version: one stream out, posts in."""
+
+    async def test() -> None:
+        judge = Judge()
+        async with http() as site, sse(site, judge) as line:
+            await line.initialize("2024-11-05", roots={})
+            judge.null_ids = True
+            fuzzer = Fuzzer(line, Frames(4000, modern=0.3), modern=False)
+            await fuzzer.run(SSE_MESSAGES // 2)
+            before = await fuzzer.report()
+            await fuzzer.run(SSE_MESSAGES // 2)
+            await check_report(before, fuzzer.report)
+            await fuzzer.check_service()
             assert b"Traceback" not in site.process.errors, bytes(site.process.errors)
 
     run(test())

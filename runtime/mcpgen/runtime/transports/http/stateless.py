@@ -66,7 +66,12 @@ class Exchange:
         def suspended() -> None:
             attending.append(self._loop.create_task(self._attend(call)))
 
-        await _Observed(peer.run(call), suspended)
+        try:
+            await _Observed(peer.run(call), suspended)
+        except asyncio.CancelledError:
+            # The handler cancelled itself, or the application is told to end: in both
+            # cases there is an answer, and nothing else to do than to send it.
+            self.task.uncancel()
         if call.cancelled:
             self.task.uncancel()
         for task in attending:
