@@ -246,7 +246,7 @@ class Sessions:
     def get(self, id: str | None, principal: Any) -> HttpSession:
         """The session of a request; a Refusal when there is none, or it is another's."""
         if id is None:
-            raise Refusal(400, "the header Mcp-Session-Id is missing")
+            raise Refusal(400, "the header Mcp-Session-Id is missing: initialize first")
         session = self._all.get(id)
         if session is None or key_of(session.session.principal) != key_of(principal):
             raise Refusal(404, "there is no such session (any more): initialize again")
