@@ -324,6 +324,8 @@ class Judge:
         self.texts[key] = text
 
     def _take(self, found: Duty) -> None:
+        if found.cancels is not None:
+            self.cancel(found.cancels)
         if found.batch:
             self._batch(found)
         elif found.answer is not None:
@@ -335,8 +337,6 @@ class Judge:
                 self._may_refuse += 1
             if found.may_name is not None and found.may_name not in self.held:
                 self._nameable[found.may_name] += 1
-        elif found.cancels is not None:
-            self.cancel(found.cancels)
 
     def _request(self, found: Duty, key: Key) -> None:
         if key in self.held:  # to answer it by its id would answer the other one
@@ -361,8 +361,8 @@ class Judge:
         for member in found.batch:
             if member.cancels is not None:
                 self.cancel(member.cancels)
-            else:
-                part._take(member)
+                member.cancels = None
+            part._take(member)
         if found.refusal is not None:  # or all of it is refused at once
             part.loose = True
             self._may_refuse += 1

@@ -85,6 +85,7 @@ class Fuzzer:
         self.modern = modern
 
     async def run(self, messages: int) -> None:
+        await self.exchange(self.warm_up())
         sent = 0
         while sent < messages:
             sent += await self.window()
@@ -113,6 +114,14 @@ class Fuzzer:
                 f"{shown('received', self.line.page)}"
             ) from failure
         self.line.page.clear()
+
+    def warm_up(self) -> list[bytes]:
+        """Makes the server import what it imports only when it is needed."""
+        frames = (
+            self.line.call("add", aa=1),
+            self.line.request("resources/read", {"uri": "test://user/%41"}),
+        )
+        return [json.dumps(self.sound(frame)).encode() for frame in frames]
 
     def account(self, message: bytes) -> None:
         """Tell the judge, and what only the sender knows."""

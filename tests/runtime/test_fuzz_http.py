@@ -83,7 +83,7 @@ class Client:
             null_ids = None  # whose rules hold depends on how much can be read
         judge = Judge(batches=settings.get("batches", False), null_ids=null_ids)
         found = duty(body, batches=judge.batches)
-        loose = bool(found.batch) and mixes(body)
+        loose = bool(found.batch) and (found.refusal is not None or mixes(body))
         if not loose:
             judge.sent(body)
         response = await self.connection.head()
