@@ -75,15 +75,15 @@ class Suite:
 
 def installed() -> Suite:
     """The suite, from the cache or from npm."""
-    node = _node_package()
+    node = node_package()
     place = CACHE / f"{PIN}-{node}@{NODE}"
     if not place.exists():
-        _install(place, f"{PACKAGE}@{PIN}", f"{node}@{NODE}")
+        install(place, f"{PACKAGE}@{PIN}", f"{node}@{NODE}")
     modules = place / "node_modules"
     return Suite(modules / node / "bin" / "node", modules / PACKAGE)
 
 
-def _install(place: Path, *packages: str) -> None:
+def install(place: Path, *packages: str) -> None:
     print(f"installing {' and '.join(packages)} into {CACHE}", flush=True)
     CACHE.mkdir(parents=True, exist_ok=True)
     # Installed beside its place and then moved: what is there is complete.
@@ -128,7 +128,7 @@ def _npm() -> list[str]:
     )
 
 
-def _node_package() -> str:
+def node_package() -> str:
     system = sys.platform
     machine = platform.machine().lower()
     arch = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64"}.get(machine, machine)

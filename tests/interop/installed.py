@@ -63,13 +63,13 @@ def python_sdk(major: int) -> Path:
 @cache
 def node_packages() -> NodePackages:
     """The TypeScript SDKs and the Inspector, with a Node that can run them."""
-    node = suite._node_package()
+    node = suite.node_package()
     pinned = [*TYPESCRIPT_SDK.values(), INSPECTOR, (node, NODE)]
     packages = [f"{name}@{version}" for name, version in pinned]
     place = CACHE / "-".join(package.rpartition("/")[2] for package in packages)
     with _alone(place):
         if not place.exists():
-            suite._install(place, *packages)
+            suite.install(place, *packages)
     return NodePackages(place, place / "node_modules" / node / "bin" / "node")
 
 

@@ -15,6 +15,8 @@ import pytest
 from mcpgen.runtime import Context, Server
 from mcpgen.runtime.auth.bearer import Bearer, Principal
 from msgspec import Meta
+from starlette.applications import Starlette
+from starlette.routing import Mount
 
 from .asgi import Http, Response, living
 
@@ -832,13 +834,8 @@ def test_several_workers_need_a_key(
 
 
 def test_mounted_in_another_application() -> None:
-    starlette = pytest.importorskip("starlette.applications")
-    routing = pytest.importorskip("starlette.routing")
-
     async def main(gate: Gate, server: Server) -> None:
-        app = starlette.Starlette(
-            routes=[routing.Mount("/tools", app=server.asgi(path="/mcp"))]
-        )
+        app = Starlette(routes=[Mount("/tools", app=server.asgi(path="/mcp"))])
         answer = await Http(app).send("POST", "/tools/mcp", initialize())
         assert answer.status == 200
         assert answer.json()["result"]["serverInfo"]["name"] == "here"

@@ -11,7 +11,7 @@ from inspect import CO_COROUTINE, iscoroutinefunction
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import msgspec
-from msgspec import Raw, Struct, field
+from msgspec import DecodeError, Raw, Struct, field
 from msgspec.json import Decoder
 
 from . import versions, wire
@@ -158,7 +158,7 @@ def meta_of(call: Call, params: Any) -> Json:
         return meta
     if not isinstance(meta, Struct) or call.params is None:
         return {}
-    return _META.decode(call.params).meta
+    return meta_in(call.params)
 
 
 def plain_params(call: Call) -> Json:
@@ -172,3 +172,11 @@ class _Params(Struct):
 
 
 _META = Decoder(_Params)
+
+
+def meta_in(params: Raw) -> Json:
+    """The `_meta` of some params, whatever else is in them."""
+    try:
+        return _META.decode(params).meta
+    except DecodeError:
+        return {}

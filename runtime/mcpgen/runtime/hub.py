@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from . import wire
 from .context import Context
-from .legacy import Session
+from .legacy import Session, declares
 from .modern import ACKNOWLEDGED, SUBSCRIPTION_ID
 from .peer import CANCELLED, Peer
 
@@ -107,15 +107,11 @@ def _honoured(wanted: Any, offered: Json) -> Any:
     """The part of a filter that the server's capabilities cover."""
     kept: Json = {}
     for what, (_, field) in LIST_CHANGED.items():
-        if getattr(wanted, field, None) is True and _declares(
+        if getattr(wanted, field, None) is True and declares(
             offered, what, "listChanged"
         ):
             kept[field] = True
     uris = getattr(wanted, "resource_subscriptions", None)
-    if isinstance(uris, list) and _declares(offered, "resources", "subscribe"):
+    if isinstance(uris, list) and declares(offered, "resources", "subscribe"):
         kept["resource_subscriptions"] = uris
     return type(wanted)(**kept)
-
-
-def _declares(capabilities: Json, what: str, flag: str) -> bool:
-    return capabilities.get(what, {}).get(flag) is True

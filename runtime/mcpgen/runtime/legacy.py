@@ -173,7 +173,7 @@ class Session:
 
     def declares(self, what: str, flag: str) -> bool:
         """Was the client promised this?"""
-        return self.declared.get(what, {}).get(flag) is True
+        return declares(self.declared, what, flag)
 
     def tell(self, method: str, params: dict[str, Any] | None = None) -> None:
         """Send a notification that belongs to no request, if the version has it."""
@@ -192,3 +192,8 @@ def severe(version: Version, level: str, least: str) -> bool:
     if level not in levels:
         raise ValueError(f"{level!r} is none of the log levels {', '.join(levels)}")
     return not least or levels.index(level) >= levels.index(least)
+
+
+def declares(capabilities: dict[str, Any], what: str, flag: str) -> bool:
+    """Do these capabilities promise this?"""
+    return capabilities.get(what, {}).get(flag) is True

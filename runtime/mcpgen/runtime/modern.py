@@ -11,9 +11,6 @@ from collections.abc import Callable
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from msgspec import DecodeError, Raw, Struct, ValidationError, field
-from msgspec.json import Decoder
-
 from . import dispatch, versions, wire
 from .asks import Client, Question, read_answer
 from .context import Context
@@ -46,13 +43,6 @@ LISTEN = "subscriptions/listen"
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 
 
-class _Params(Struct):
-    meta: dict[str, Any] = field(default_factory=dict, name="_meta")
-
-
-_PARAMS = Decoder(_Params)
-
-
 class InputNeeded(BaseException):
     """Leaves a handler that has to wait for answers.
 
@@ -65,15 +55,7 @@ class InputNeeded(BaseException):
 
 def meta_of(call: Call) -> Json:
     """The `_meta` of a request, whatever else is in it."""
-    return {} if call.params is None else meta_in(call.params)
-
-
-def meta_in(params: Raw) -> Json:
-    """The `_meta` of some params, whatever else is in them."""
-    try:
-        return _PARAMS.decode(params).meta
-    except (ValidationError, DecodeError):
-        return {}
+    return {} if call.params is None else dispatch.meta_in(call.params)
 
 
 class Stateless:

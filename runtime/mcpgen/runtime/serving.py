@@ -29,7 +29,7 @@ Json = dict[str, Any]
 Lifespan: TypeAlias = "Callable[[Any], AbstractAsyncContextManager[Any]]"
 """Takes the server; what it yields is the server's `lifespan_state` while it runs."""
 FINISH_SECONDS = 1.0
-"""So long may calls go on when the client has gone."""
+"""So long may calls go on when the client has gone, or the server ends."""
 
 
 class Serving:

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
 
-from ... import jsonrpc, modern, versions
+from ... import dispatch, jsonrpc, modern, versions
 from ...errors import McpError
 from ...peer import log
+from ...serving import FINISH_SECONDS
 from .request import EVENTS, Disconnected, Receive, Refusal, Request, Scope, Send
 from .sessions import SESSION_ID, Sessions, is_initialize
 from .settings import Settings
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 
 VERSION = b"mcp-protocol-version"
 _NAMES_VERSION = modern.PROTOCOL_VERSION.encode("ascii")
-FINISH_SECONDS = 1.0
-"""So long may calls go on when the server ends."""
 _METADATA = "/.well-known/oauth-protected-resource"
 
 
@@ -173,7 +172,7 @@ class Http:
             return False
         if params is UNSET:
             return False
-        named = modern.meta_in(params).get(modern.PROTOCOL_VERSION)
+        named = dispatch.meta_in(params).get(modern.PROTOCOL_VERSION)
         return named is not None and named not in versions.LEGACY
 
     async def _post_to_session(self, request: Request, body: bytes) -> None:
