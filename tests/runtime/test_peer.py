@@ -492,7 +492,7 @@ def test_a_timeout_tells_the_peer() -> None:
     async def main() -> None:
         at = Setup()
         with pytest.raises(RequestTimeout):
-            await at.peer.request("a", timeout=0.01)
+            await at.peer.request("a", deadline=asyncio.timeout(0.01))
         assert at.wire.sent[1]["method"] == "notifications/cancelled"
         assert at.wire.sent[1]["params"]["requestId"] == 1
         at.feed('{"jsonrpc":"2.0","id":1,"result":{}}')  # late: dropped

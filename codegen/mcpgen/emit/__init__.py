@@ -33,22 +33,25 @@ def emit_shared(
     protocols: tuple[Protocol, ...], env: jinja2.Environment
 ) -> dict[str, str]:
     """The modules that stand once, beside the version packages."""
-    context = {
-        "traits": _traits(protocols),
-        "versions": [
-            {"name": p.version, "package": module_name(p.version), "era": p.era}
-            for p in protocols
-        ],
+    versions = [
+        {"name": p.version, "package": module_name(p.version), "era": p.era}
+        for p in protocols
+    ]
+    speakable = [version for version in versions if version["era"] != "extension"]
+    modules = {
+        "__init__": "package",
+        "_codec": "codec",
+        "_issues": "issues",
+        "_methods": "methods",
+        "_stubs": "stubs",
     }
+    context: dict[str, object] = {"traits": _traits(protocols), "versions": versions}
+    if speakable:
+        modules["newest"] = "newest"
+        context["newest"] = speakable[-1]
     return {
         f"{name}.py": env.get_template(f"shared/{template}.py.jinja").render(context)
-        for name, template in {
-            "__init__": "package",
-            "_codec": "codec",
-            "_issues": "issues",
-            "_methods": "methods",
-            "_stubs": "stubs",
-        }.items()
+        for name, template in modules.items()
     } | {"py.typed": ""}
 
 

@@ -13,10 +13,8 @@ from msgspec import Struct
 
 from . import versions
 from .errors import INTERNAL_ERROR, INVALID_REQUEST, AnswerError, NotSupported
+from .names import ELICITATION, ROOTS, SAMPLING
 from .versions import Version
-
-SAMPLING = "sampling/createMessage"
-ELICITATION = "elicitation/create"
 
 URL = ("elicitation", "url")
 FORM = ("elicitation", "form")
@@ -68,7 +66,7 @@ def ElicitUrl(message: str, url: str, elicitation_id: str, **options: Any) -> As
 
 def Roots() -> Ask:
     """Ask which directories the client works in."""
-    return Ask("roots/list", {})
+    return Ask(ROOTS, {})
 
 
 class Client(Struct, frozen=True):

@@ -7,7 +7,7 @@ from msgspec import Raw, UnsetType
 from . import modern, versions
 from .dispatch import Host
 from .legacy import Session
-from .modern import PROTOCOL_VERSION
+from .names import PROTOCOL_VERSION
 from .peer import Call, Later
 
 

@@ -30,15 +30,13 @@ from .asks import (
 )
 from .errors import ConnectionClosed, NotSupported
 from .jsonrpc import Id
+from .names import MESSAGE, PROGRESS
 from .peer import Call
 
 if TYPE_CHECKING:
     from ..protocol._methods import Notification, Request
 
 T = TypeVar("T")
-
-PROGRESS = "notifications/progress"
-MESSAGE = "notifications/message"
 
 
 class Era(Protocol):

@@ -27,8 +27,9 @@ from msgspec import UNSET, Struct, structs
 from . import wire
 from .context import Context
 from .errors import METHOD_NOT_FOUND, McpError
-from .legacy import INITIALIZE, Session
-from .modern import SERVER_INFO, Exchange
+from .legacy import Session
+from .modern import Exchange
+from .names import INITIALIZE, SERVER_INFO
 from .peer import log
 from .serving import Lifespan, Serving
 from .versions import Version

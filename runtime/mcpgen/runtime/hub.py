@@ -12,18 +12,10 @@ from msgspec import Struct
 from . import wire
 from .context import Context
 from .legacy import Session, declares
-from .modern import ACKNOWLEDGED, SUBSCRIPTION_ID
-from .peer import CANCELLED, Peer
+from .names import ACKNOWLEDGED, CANCELLED, LIST_CHANGED, SUBSCRIPTION_ID, UPDATED
+from .peer import Peer
 
 Json = dict[str, Any]
-
-LIST_CHANGED = {
-    "tools": ("notifications/tools/list_changed", "tools_list_changed"),
-    "prompts": ("notifications/prompts/list_changed", "prompts_list_changed"),
-    "resources": ("notifications/resources/list_changed", "resources_list_changed"),
-}
-"""What may change → the notification, and the filter of a listener that asks for it."""
-UPDATED = "notifications/resources/updated"
 
 
 class _Listener(Struct, eq=False):
@@ -57,12 +49,12 @@ class Hub:
 
     def list_changed(self, what: str) -> None:
         """A list has another content; may be called in any thread."""
-        method, wanted = LIST_CHANGED[what]
+        method = LIST_CHANGED[what]
         for session in self._everybody():
             if session.ready and session.declares(what, "listChanged"):
                 session.tell(method)
         for listener in list(self._listeners):
-            if getattr(listener.wanted, wanted, None) is True:
+            if getattr(listener.wanted, f"{what}_list_changed", None) is True:
                 listener.tell(method, {})
 
     def updated(self, uri: str) -> None:
@@ -106,7 +98,8 @@ class Hub:
 def _honoured(wanted: Any, offered: Json) -> Any:
     """The part of a filter that the server's capabilities cover."""
     kept: Json = {}
-    for what, (_, field) in LIST_CHANGED.items():
+    for what in LIST_CHANGED:
+        field = f"{what}_list_changed"
         if getattr(wanted, field, None) is True and declares(
             offered, what, "listChanged"
         ):

@@ -14,12 +14,9 @@ from .asks import Client, Question, read_answer
 from .context import Context
 from .dispatch import Host
 from .errors import INVALID_REQUEST, McpError, NotSupported
+from .names import INITIALIZE, INITIALIZED, PING
 from .peer import Call, Later, Peer
 from .versions import Version
-
-INITIALIZE = "initialize"
-INITIALIZED = "notifications/initialized"
-PING = "ping"
 
 
 class _Wanted(Struct, rename="camel"):

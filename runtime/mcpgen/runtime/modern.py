@@ -25,22 +25,19 @@ from .errors import (
     NotSupported,
 )
 from .legacy import severe
+from .names import (
+    CLIENT_CAPABILITIES,
+    CLIENT_INFO,
+    DISCOVER,
+    LOG_LEVEL,
+    PROTOCOL_VERSION,
+    SERVER_INFO,
+)
 from .peer import Call, Later
 from .versions import Version
 
 if TYPE_CHECKING:
     from .state import Sealer
-
-PREFIX = "io.modelcontextprotocol/"
-PROTOCOL_VERSION = PREFIX + "protocolVersion"
-CLIENT_CAPABILITIES = PREFIX + "clientCapabilities"
-CLIENT_INFO = PREFIX + "clientInfo"
-SERVER_INFO = PREFIX + "serverInfo"
-LOG_LEVEL = PREFIX + "logLevel"
-SUBSCRIPTION_ID = PREFIX + "subscriptionId"
-DISCOVER = "server/discover"
-LISTEN = "subscriptions/listen"
-ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 
 
 class InputNeeded(BaseException):

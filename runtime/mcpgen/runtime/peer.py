@@ -14,6 +14,7 @@ import contextlib
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from copy import copy
 from itertools import count
 from typing import Any, Protocol, TypeAlias
 
@@ -32,8 +33,7 @@ from .errors import (
     RequestTimeout,
 )
 from .jsonrpc import Frame, Id
-
-CANCELLED = "notifications/cancelled"
+from .names import CANCELLED, INITIALIZE
 
 log = logging.getLogger("mcpgen")
 
@@ -148,6 +148,7 @@ class Peer:
         backlog: int | None = None,
         start: Start | None = None,
         loop: asyncio.AbstractEventLoop | None = None,
+        ids: Iterator[int] | None = None,
     ) -> None:
         self.link = link
         self.service = service
@@ -161,9 +162,11 @@ class Peer:
         self._active = 0
         self._queue: deque[Call] = deque()
         self._room: asyncio.Event | None = None
-        self._ids = count(1)
+        self._ids = ids or count(1)
         self._pending: dict[Id, asyncio.Future[Raw]] = {}
         self._start = start or self._start_task
+        self._problem: ConnectionClosed | None = None
+        """Why it was closed, where that is known."""
 
     # --- what comes in ------------------------------------------------------------------
 
@@ -195,6 +198,8 @@ class Peer:
             frame = jsonrpc.decode(data)
             kind = frame.kind()
         except FrameError as error:
+            if self._is_bad_answer(frame, error):
+                return False
             self._answer(self._unreadable(error, frame), error, reply)
             return True
         if kind == "request":
@@ -355,6 +360,18 @@ class Peer:
             error = jsonrpc.decode_error(frame.error)
             future.set_exception(AnswerError(error.code, error.message, error.data))
 
+    def _is_bad_answer(self, frame: Frame, problem: FrameError) -> bool:
+        """Was this to answer a request of ours? Then who waits for it hears of it."""
+        if frame.method is not UNSET or frame.id is UNSET:
+            return False
+        with contextlib.suppress(FrameError):
+            future = self._pending.get(frame.request_id())
+            if future is not None and not future.done():
+                message = f"a malformed answer: {problem.message}"
+                future.set_exception(AnswerError(problem.code, message))
+                return True
+        return False
+
     def _batch(self, data: bytes, reply: Reply | None) -> bool:
         try:
             members = jsonrpc.decode_batch(data)
@@ -408,31 +425,43 @@ class Peer:
         params: bytes | None = None,
         *,
         about: Id | None = None,
-        timeout: float | None = None,
+        deadline: asyncio.Timeout | None = None,
     ) -> Raw:
         """Ask the other side; the result is raw JSON text, an error is raised."""
         if self.closed or self.finishing:
-            raise ConnectionClosed(f"{method}: the other side has gone")
+            raise self._gone()
         id = next(self._ids)
         future: asyncio.Future[Raw] = self.loop.create_future()
         self._pending[id] = future
         call = None if about is None else self.calls.get(about)
         try:
-            self.link.send(jsonrpc.request(id, method, params), about)
             with self.waiting(call) if call else contextlib.nullcontext():
-                async with asyncio.timeout(timeout):
-                    return await future
+                async with deadline or asyncio.timeout(None):
+                    return await self.ask(id, method, params, about, future)
         except TimeoutError:
-            self._give_up(id, about, "timed out")
-            raise RequestTimeout(f"{method} was not answered in {timeout} s") from None
+            self.give_up(id, method, about, "timed out")
+            raise RequestTimeout(f"{method} was not answered in time") from None
         except asyncio.CancelledError:
-            self._give_up(id, about, "no longer needed")
+            self.give_up(id, method, about, "no longer needed")
             raise
         finally:
             del self._pending[id]
 
-    def _give_up(self, id: int, about: Id | None, reason: str) -> None:
-        if not self.closed:
+    async def ask(
+        self,
+        id: int,
+        method: str,
+        params: bytes | None,
+        about: Id | None,
+        answer: asyncio.Future[Raw],
+    ) -> Raw:
+        """Send a request and wait for its answer; a client of HTTP does it otherwise."""
+        self.link.send(jsonrpc.request(id, method, params), about)
+        return await answer
+
+    def give_up(self, id: int, method: str, about: Id | None, reason: str) -> None:
+        """Nobody waits for that answer any more: tell the other side."""
+        if not self.closed and method != INITIALIZE:  # which is never cancelled
             params = b'{"requestId":%d,"reason":"%b"}' % (id, reason.encode())
             self.link.send(jsonrpc.notification(CANCELLED, params), about)
 
@@ -470,8 +499,12 @@ class Peer:
                     await asyncio.wait(busy)
         await self.close()
 
-    async def close(self) -> None:
-        """End everything that is under way, on both sides of the connection."""
+    async def close(self, problem: ConnectionClosed | None = None) -> None:
+        """End everything that is under way, on both sides of the connection.
+
+        Who waits for an answer, or asks later, is told the problem.
+        """
+        self._problem = problem
         tasks = self.end()
         if tasks:
             await asyncio.gather(*tasks, return_exceptions=True)
@@ -490,8 +523,13 @@ class Peer:
     def _fail_pending(self) -> None:
         for future in self._pending.values():
             if not future.done():
-                future.set_exception(ConnectionClosed("the connection was closed"))
+                future.set_exception(self._gone())
                 future.exception()  # whoever waits sees it; nobody must
+
+    def _gone(self) -> ConnectionClosed:
+        if self._problem is None:
+            return ConnectionClosed("the connection was closed")
+        return copy(self._problem)  # each who waits raises one of his own
 
 
 def _refusal(call: Call, error: McpError) -> bytes:

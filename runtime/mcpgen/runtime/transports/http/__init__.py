@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
 
-from ... import dispatch, jsonrpc, modern, versions
+from ... import dispatch, jsonrpc, versions
 from ...errors import McpError
+from ...names import PROTOCOL_VERSION
 from ...peer import log
 from ...serving import FINISH_SECONDS
 from .request import EVENTS, Disconnected, Receive, Refusal, Request, Scope, Send
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from ...serving import Serving
 
 VERSION = b"mcp-protocol-version"
-_NAMES_VERSION = modern.PROTOCOL_VERSION.encode("ascii")
+_NAMES_VERSION = PROTOCOL_VERSION.encode("ascii")
 _METADATA = "/.well-known/oauth-protected-resource"
 
 
@@ -172,7 +173,7 @@ class Http:
             return False
         if params is UNSET:
             return False
-        named = dispatch.meta_in(params).get(modern.PROTOCOL_VERSION)
+        named = dispatch.meta_in(params).get(PROTOCOL_VERSION)
         return named is not None and named not in versions.LEGACY
 
     async def _post_to_session(self, request: Request, body: bytes) -> None:

@@ -11,7 +11,7 @@ from msgspec import UNSET, Raw, UnsetType
 from ... import modern, versions
 from ...errors import INVALID_REQUEST, METHOD_NOT_FOUND, FrameError, McpError
 from ...jsonrpc import Id
-from ...modern import LISTEN, PROTOCOL_VERSION
+from ...names import LISTEN, PROTOCOL_VERSION
 from ...peer import Call, Later, Peer
 from . import headers
 from .events import Stream
