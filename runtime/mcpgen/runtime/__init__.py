@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from .asks import ElicitUrl as ElicitUrl
     from .asks import Roots as Roots
     from .asks import Sample as Sample
+    from .client import Change as Change
+    from .client import Client as Client
+    from .client.group import ClientGroup as ClientGroup
     from .content import Audio as Audio
     from .content import Embedded as Embedded
     from .content import Image as Image
@@ -33,10 +36,12 @@ if TYPE_CHECKING:
     from .context import Context as Context
     from .errors import AnswerError as AnswerError
     from .errors import ConnectionClosed as ConnectionClosed
+    from .errors import HttpError as HttpError
     from .errors import McpError as McpError
     from .errors import MissingCapability as MissingCapability
     from .errors import NotSupported as NotSupported
     from .errors import RequestTimeout as RequestTimeout
+    from .errors import ServerCrashed as ServerCrashed
     from .handlers import HandlersServer as HandlersServer
     from .server import Server as Server
 
@@ -45,10 +50,12 @@ _HOMES = {
     for module, names in {
         "content": ("Audio", "Embedded", "Image", "Link", "Text", "ToolResult"),
         "asks": ("Elicit", "ElicitUrl", "Roots", "Sample"),
+        "client": ("Change", "Client"),
+        "client.group": ("ClientGroup",),
         "context": ("Context",),
         "errors": (
-            *("AnswerError", "ConnectionClosed", "McpError", "MissingCapability"),
-            *("NotSupported", "RequestTimeout"),
+            *("AnswerError", "ConnectionClosed", "HttpError", "McpError"),
+            *("MissingCapability", "NotSupported", "RequestTimeout", "ServerCrashed"),
         ),
         "handlers": ("HandlersServer",),
         "server": ("Server",),

@@ -78,12 +78,7 @@ class Client(Struct, frozen=True):
 
     def can(self, path: tuple[str, ...]) -> bool:
         """Did the client declare this capability?"""
-        found: Any = self.capabilities
-        for key in path:
-            if not isinstance(found, dict) or key not in found or found[key] is False:
-                return False
-            found = found[key]
-        return True
+        return versions.declared(self.capabilities, path)
 
 
 class Question(Struct, frozen=True):

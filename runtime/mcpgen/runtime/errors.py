@@ -55,10 +55,37 @@ class AnswerError(McpError):
     """The other side answered a question of ours with an error, or with nonsense."""
 
     failure = True
+    status = 200
+    """The HTTP status that it came with, if it came over HTTP."""
 
 
 class ConnectionClosed(Exception):
     """The connection ended before an answer came."""
+
+
+class ServerCrashed(ConnectionClosed):
+    """A server that ran as a child of this process has ended."""
+
+    returncode: int | None = None
+    """Its exit code; negative: the signal that ended it."""
+    stderr: tuple[str, ...] = ()
+    """The last that it wrote there."""
+
+
+class HttpError(Exception):
+    """An HTTP answer that is none of the protocol's."""
+
+    def __init__(
+        self, status: int, message: str, *, retry_after: float | None = None
+    ) -> None:
+        super().__init__(f"HTTP {status}: {message}")
+        self.status = status
+        self.retry_after = retry_after
+        """In how many seconds to try again, where the server said so."""
+
+
+class SessionExpired(HttpError):
+    """The server has forgotten the session: a new one is to be opened."""
 
 
 class RequestTimeout(Exception):

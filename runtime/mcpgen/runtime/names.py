@@ -12,6 +12,7 @@ CANCELLED = "notifications/cancelled"
 PROGRESS = "notifications/progress"
 MESSAGE = "notifications/message"
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
+ROOTS_CHANGED = "notifications/roots/list_changed"
 UPDATED = "notifications/resources/updated"
 LIST_CHANGED = {
     "tools": "notifications/tools/list_changed",

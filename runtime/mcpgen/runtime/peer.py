@@ -13,7 +13,7 @@ import asyncio
 import contextlib
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from copy import copy
 from itertools import count
 from typing import Any, Protocol, TypeAlias
@@ -129,6 +129,27 @@ class Call:
             self.task.cancel()
 
 
+class Caller(Protocol):
+    """How requests of ours travel: over the link, or each in a way of its own."""
+
+    async def ask(self, asked: Asked) -> Raw:
+        """Send a request, and wait for its answer."""
+
+    def give_up(self, asked: Asked, reason: str) -> None:
+        """Nobody waits for that answer any more: tell the other side."""
+
+
+class Asked(Struct, eq=False):
+    """One request of ours, while it is waited for."""
+
+    id: int
+    method: str
+    params: bytes | None
+    about: Id | None
+    headers: Mapping[str, str]
+    answer: asyncio.Future[Raw]
+
+
 class _Cancelled(Struct, rename="camel"):
     request_id: str | int
 
@@ -149,6 +170,7 @@ class Peer:
         start: Start | None = None,
         loop: asyncio.AbstractEventLoop | None = None,
         ids: Iterator[int] | None = None,
+        caller: Caller | None = None,
     ) -> None:
         self.link = link
         self.service = service
@@ -165,6 +187,7 @@ class Peer:
         self._ids = ids or count(1)
         self._pending: dict[Id, asyncio.Future[Raw]] = {}
         self._start = start or self._start_task
+        self._caller: Caller = caller or self
         self._problem: ConnectionClosed | None = None
         """Why it was closed, where that is known."""
 
@@ -426,44 +449,49 @@ class Peer:
         *,
         about: Id | None = None,
         deadline: asyncio.Timeout | None = None,
+        headers: Mapping[str, str] | None = None,
+        id: int | None = None,
     ) -> Raw:
-        """Ask the other side; the result is raw JSON text, an error is raised."""
+        """Ask the other side; the result is raw JSON text, an error is raised.
+
+        `headers` go with it where the transport has such. The id is the next one, or
+        one that was taken of the same row before.
+        """
         if self.closed or self.finishing:
-            raise self._gone()
-        id = next(self._ids)
-        future: asyncio.Future[Raw] = self.loop.create_future()
-        self._pending[id] = future
+            raise self.gone()
+        id = self.next_id() if id is None else id
+        answer: asyncio.Future[Raw] = self.loop.create_future()
+        asked = Asked(id, method, params, about, headers or {}, answer)
+        self._pending[id] = answer
         call = None if about is None else self.calls.get(about)
         try:
             with self.waiting(call) if call else contextlib.nullcontext():
                 async with deadline or asyncio.timeout(None):
-                    return await self.ask(id, method, params, about, future)
+                    return await self._caller.ask(asked)
         except TimeoutError:
-            self.give_up(id, method, about, "timed out")
+            self._caller.give_up(asked, "timed out")
             raise RequestTimeout(f"{method} was not answered in time") from None
         except asyncio.CancelledError:
-            self.give_up(id, method, about, "no longer needed")
+            self._caller.give_up(asked, "no longer needed")
             raise
         finally:
             del self._pending[id]
 
-    async def ask(
-        self,
-        id: int,
-        method: str,
-        params: bytes | None,
-        about: Id | None,
-        answer: asyncio.Future[Raw],
-    ) -> Raw:
-        """Send a request and wait for its answer; a client of HTTP does it otherwise."""
-        self.link.send(jsonrpc.request(id, method, params), about)
-        return await answer
+    def next_id(self) -> int:
+        """An id for one request; none is used twice."""
+        return next(self._ids)
 
-    def give_up(self, id: int, method: str, about: Id | None, reason: str) -> None:
+    async def ask(self, asked: Asked) -> Raw:
+        """Send a request over the link, and wait for its answer."""
+        data = jsonrpc.request(asked.id, asked.method, asked.params)
+        self.link.send(data, asked.about)
+        return await asked.answer
+
+    def give_up(self, asked: Asked, reason: str) -> None:
         """Nobody waits for that answer any more: tell the other side."""
-        if not self.closed and method != INITIALIZE:  # which is never cancelled
-            params = b'{"requestId":%d,"reason":"%b"}' % (id, reason.encode())
-            self.link.send(jsonrpc.notification(CANCELLED, params), about)
+        if not self.closed and asked.method != INITIALIZE:  # which is never cancelled
+            params = b'{"requestId":%d,"reason":"%b"}' % (asked.id, reason.encode())
+            self.link.send(jsonrpc.notification(CANCELLED, params), asked.about)
 
     def notify(
         self, method: str, params: bytes | None = None, *, about: Id | None = None
@@ -523,10 +551,11 @@ class Peer:
     def _fail_pending(self) -> None:
         for future in self._pending.values():
             if not future.done():
-                future.set_exception(self._gone())
+                future.set_exception(self.gone())
                 future.exception()  # whoever waits sees it; nobody must
 
-    def _gone(self) -> ConnectionClosed:
+    def gone(self) -> ConnectionClosed:
+        """Why nothing can be asked any more."""
         if self._problem is None:
             return ConnectionClosed("the connection was closed")
         return copy(self._problem)  # each who waits raises one of his own

@@ -15,7 +15,7 @@ class Version:
     """One version: how its messages are typed, and what is special about it."""
 
     def __init__(self, name: str) -> None:
-        package = load(name)
+        self._package = package = load(name)
         self.name = name
         self.types: Any = package.types
         self.requests: dict[str, Any] = package.methods.REQUESTS
@@ -25,6 +25,11 @@ class Version:
 
     def __repr__(self) -> str:
         return f"Version({self.name!r})"
+
+    @property
+    def client(self) -> Any:
+        """The stubs of a client."""
+        return self._package.client
 
     def knows(self, definition: str, field: str = "") -> bool:
         """Has the version this definition, and it this field?"""
@@ -47,3 +52,13 @@ def is_modern_only(method: str) -> bool:
     return any(method in get(name).requests for name in modern) and not any(
         method in get(name).requests for name in legacy
     )
+
+
+def declared(capabilities: dict[str, Any], path: tuple[str, ...]) -> bool:
+    """Do these capabilities hold this one, itself or as a part of another?"""
+    found: Any = capabilities
+    for key in path:
+        if not isinstance(found, dict) or key not in found or found[key] is False:
+            return False
+        found = found[key]
+    return True

@@ -1,0 +1,97 @@
+"""Reading an event stream (WHATWG server-sent events), as its bytes come."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from msgspec import Struct
+
+from ..errors import ConnectionClosed
+from .http1 import Response
+
+MARK = b"\xef\xbb\xbf"
+"""A stream may begin with a byte order mark."""
+
+
+class Event(Struct):
+    """One event; `data` is empty for one that only gives an id or a delay."""
+
+    kind: str = "message"
+    data: bytes = b""
+
+
+class Position:
+    """How far a stream was read, and when to come back if it breaks."""
+
+    last_id = ""
+    retry: float | None = None
+    """Seconds that the server wants a client to wait before it reconnects."""
+
+
+async def read(
+    response: Response, position: Position, limit: int
+) -> AsyncIterator[Event]:
+    """The events of a stream, until it ends; the position moves along."""
+    lines = _Lines(limit)
+    kind, data, size = "message", [], 0
+    async for chunk in response.chunks():
+        for line in lines.feed(chunk):
+            if line:
+                name, _, value = line.partition(b":")
+                value = value.removeprefix(b" ")
+                if name == b"data":
+                    size += len(value)
+                    if size > limit:
+                        raise _too_long(limit)
+                    data.append(value)
+                elif name == b"event":
+                    kind = value.decode("utf-8", "replace")
+                elif name == b"id" and b"\0" not in value:
+                    position.last_id = value.decode("latin-1")
+                elif name == b"retry" and value.isdigit():
+                    position.retry = min(int(value), 3_600_000) / 1000
+            else:
+                if data:
+                    yield Event(kind, b"\n".join(data))
+                kind, data, size = "message", [], 0
+
+
+class _Lines:
+    """Splits bytes into lines that end with LF, CR or both."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._rest = bytearray()
+        self._began = False
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        if not self._began:
+            chunk = bytes(self._rest) + chunk
+            self._rest.clear()
+            if len(chunk) < len(MARK) and MARK.startswith(chunk):
+                self._rest += chunk
+                return []
+            self._began = True
+            chunk = chunk.removeprefix(MARK)
+        if b"\n" not in chunk and b"\r" not in chunk:
+            self._keep(chunk)
+            return []
+        text = bytes(self._rest) + chunk
+        if b"\r" in text:
+            # A CR at the very end may be half of a line's end.
+            half = text.endswith(b"\r")
+            text = text[:-1] if half else text
+            text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+            text += b"\r" if half else b""
+        *lines, rest = text.split(b"\n")
+        self._rest = bytearray(rest)
+        return lines
+
+    def _keep(self, chunk: bytes) -> None:
+        if len(self._rest) + len(chunk) > self._limit + 100:
+            raise _too_long(self._limit)
+        self._rest += chunk
+
+
+def _too_long(limit: int) -> ConnectionClosed:
+    return ConnectionClosed(f"the server sent an event of more than {limit} bytes")

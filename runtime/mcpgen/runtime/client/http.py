@@ -1,0 +1,338 @@
+"""Streamable HTTP, both eras of it: every message is a POST of its own.
+
+A server answers with JSON or with a stream of events. Legacy servers have sessions, a
+stream for what belongs to no request, and streams that can be resumed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Coroutine, Iterator
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Raw
+
+from .. import jsonrpc
+from ..errors import (
+    INVALID_REQUEST,
+    AnswerError,
+    ConnectionClosed,
+    FrameError,
+    HttpError,
+    McpError,
+    SessionExpired,
+)
+from ..jsonrpc import Id
+from ..peer import Asked, Peer, Service, log
+from ..versions import Version
+from . import events
+from .http1 import HttpBroken, Response
+from .web import EXCERPT, Web, media_type, refusal
+
+JSON = "application/json"
+EVENTS = "text/event-stream"
+NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+"""Method → the param that the header Mcp-Name repeats."""
+RESUMPTIONS = 5
+"""So often in a row may a stream break without having brought anything new."""
+PAUSE = 1.0
+"""Seconds before a broken stream is resumed, where the server does not say."""
+LONGEST_PAUSE = 30.0
+CLOSE_SECONDS = 2.0
+
+
+class HttpConnection:
+    """A peer whose messages are POSTs, and how they are sent."""
+
+    own_streams = True
+
+    def __init__(
+        self,
+        web: Web,
+        service: Service,
+        ids: Iterator[int],
+        *,
+        limit: int,
+        listens: bool,
+    ) -> None:
+        self.peer = Peer(self, service, ids=ids, caller=self)
+        self.request, self.next_id = self.peer.request, self.peer.next_id
+        self._web = web
+        self._limit = limit
+        self._listens = listens
+        """May the server ask us something while we ask it nothing?"""
+        self._version: Version | None = None
+        self._session = ""
+        self._background: set[asyncio.Task[None]] = set()
+
+    @property
+    def closed(self) -> bool:
+        """Has it ended?"""
+        return self.peer.closed
+
+    def speak(self, version: Version | None) -> None:
+        """Use the headers of this version."""
+        self._version = version
+
+    async def settled(self) -> None:
+        """Open the stream for what belongs to no request."""
+        opened = asyncio.Event()
+        self._start(self._stay(opened))
+        if self._listens:  # or an early question would be lost
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(PAUSE):
+                    await opened.wait()
+
+    # --- requests -------------------------------------------------------------------------
+
+    async def ask(self, asked: Asked) -> Raw:
+        """Post a request; its answer is the body, or an event of a stream."""
+        data = jsonrpc.request(asked.id, asked.method, asked.params)
+        headers = self._headers(asked)
+        response = await self._web.send("POST", headers, data)
+        try:
+            return await self._answer(asked, response)
+        except AnswerError as error:
+            error.status = response.status
+            raise
+        finally:
+            response.close()
+
+    async def _answer(self, asked: Asked, response: Response) -> Raw:
+        if asked.method == "initialize":
+            self._session = response.headers.get("mcp-session-id", "")
+        kind = media_type(response)
+        answer = asked.answer
+        if response.status >= 300:
+            await self._refused(asked, response, kind)
+        elif kind == EVENTS:
+            await self._follow(asked, response)
+        elif kind == JSON:
+            self.peer.take(await response.read(self._limit), None)
+        elif response.status == 202 and self._session:
+            pass  # it will come on the other stream
+        else:
+            message = f"an answer of type {kind or 'unknown'!r}, not JSON or events"
+            raise HttpError(response.status, message)
+        if kind == JSON and not answer.done():
+            raise AnswerError(INVALID_REQUEST, "the answer belongs to another request")
+        return await answer
+
+    async def _refused(self, asked: Asked, response: Response, kind: str) -> None:
+        """Raise what an answer with an error status says."""
+        if response.status == 404 and self._session:
+            raise SessionExpired(404, "the server does not know the session")
+        if kind == JSON and response.status not in (429, 502, 503, 504):
+            body = await response.read(EXCERPT)
+            error = _error_in(body)
+            if error is not None:
+                raise error
+            text = body.decode("utf-8", "replace")[:200]
+            raise HttpError(response.status, text or "no explanation")
+        raise await refusal(response)
+
+    async def _follow(self, asked: Asked, response: Response) -> None:
+        """Read a stream until the answer came, resuming it when it breaks."""
+        answer, position = asked.answer, events.Position()
+        failures = 0
+        while True:
+            seen = position.last_id
+            try:
+                await self._feed(response, position, answer)
+            except HttpBroken as broken:
+                problem: Exception = broken
+            else:
+                problem = HttpBroken("the stream ended without an answer", sent=True)
+            if answer.done():
+                return
+            failures = 0 if position.last_id != seen else failures + 1
+            if not self._can_resume() or not position.last_id or failures > RESUMPTIONS:
+                raise problem
+            response.close()
+            response = await self._resumed(position)
+
+    async def _feed(
+        self,
+        response: Response,
+        position: events.Position,
+        answer: asyncio.Future[Raw] | None,
+    ) -> None:
+        """Take what a stream brings, until it ends or has brought the answer."""
+        stream = events.read(response, position, self._limit)
+        async for event in stream:
+            if event.kind == "message":
+                busy = self.peer.receive(event.data)
+                if busy is not None:
+                    await busy
+            if answer is not None and answer.done():
+                break
+
+    def _can_resume(self) -> bool:
+        return self._version is not None and bool(self._version.traits.resumable)
+
+    async def _resumed(self, position: events.Position) -> Response:
+        pause = PAUSE if position.retry is None else position.retry
+        await asyncio.sleep(min(pause, LONGEST_PAUSE))
+        headers = {**self._own_headers(), "accept": EVENTS}
+        if position.last_id:
+            headers["last-event-id"] = position.last_id
+        response = await self._web.send("GET", headers)
+        if response.status != 200 or media_type(response) != EVENTS:
+            try:
+                raise await refusal(response)
+            finally:
+                response.close()
+        return response
+
+    def give_up(self, asked: Asked, reason: str) -> None:
+        """Closing the stream has cancelled it; older servers want to be told."""
+        if self._version is None or not self._version.traits.closing_cancels:
+            self.peer.give_up(asked, reason)
+
+    # --- headers --------------------------------------------------------------------------
+
+    def _own_headers(self) -> dict[str, str]:
+        headers: dict[str, str] = {}
+        if self._session:
+            headers["mcp-session-id"] = self._session
+        if self._version is not None and self._version.traits.version_header:
+            headers["mcp-protocol-version"] = self._version.name
+        return headers
+
+    def _headers(self, asked: Asked) -> dict[str, str]:
+        headers = self._own_headers()
+        headers["content-type"] = JSON
+        headers["accept"] = f"{JSON}, {EVENTS}"
+        if self._version is not None and self._version.traits.method_headers:
+            headers["mcp-method"] = asked.method
+            headers.update(asked.headers)
+        return headers
+
+    # --- everything else ------------------------------------------------------------------
+
+    async def _stay(self, opened: asyncio.Event) -> None:
+        """Hear what belongs to no request, for as long as the server offers that."""
+        position = events.Position()
+        position.retry = 0.0
+        pause = PAUSE
+        while not self.closed:
+            try:
+                response = await self._resumed(position)
+            except HttpError as error:
+                if error.status < 500 and error.status != 429:
+                    return  # it has no such stream, or no such session
+            except ConnectionClosed:
+                pass
+            else:
+                opened.set()
+                position.retry, pause = None, PAUSE
+                try:
+                    await self._feed(response, position, None)
+                except ConnectionClosed as problem:
+                    log.debug("the stream of the server broke: %s", problem)
+                finally:
+                    response.close()
+            if position.retry is None:
+                await asyncio.sleep(pause)
+                position.retry = 0.0
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+    async def tell(self, method: str, params: bytes | None = None) -> None:
+        """Post a notification, and wait until the server has it."""
+        await self._post(jsonrpc.notification(method, params))
+
+    def send(self, data: bytes, about: Id | None) -> None:
+        """Post something that nobody waits for: an answer of ours, a notification."""
+        self._start(self._post_quietly(data))
+
+    async def _post_quietly(self, data: bytes) -> None:
+        try:
+            await self._post(data)
+        except (HttpError, ConnectionClosed, McpError) as problem:
+            log.warning("a message did not reach the server: %s", problem)
+
+    async def _post(self, data: bytes) -> None:
+        headers = {**self._own_headers(), "content-type": JSON}
+        headers["accept"] = f"{JSON}, {EVENTS}"
+        response = await self._web.send("POST", headers, data)
+        try:
+            if response.status >= 300:
+                raise await refusal(response)
+            await response.read(EXCERPT)
+        finally:
+            response.close()
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self.peer.loop.create_task(work)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
+    async def drain(self) -> None:
+        """Nothing is queued here."""
+
+    def dropped(self, about: Id) -> None:
+        """No answer of ours was waited for on a stream."""
+
+    async def close(self) -> None:
+        """End the session, and whatever waits."""
+        if self.closed:
+            return
+        await self.peer.close()
+        for task in self._background:
+            task.cancel()
+        if self._background:
+            await asyncio.wait(self._background)
+        with contextlib.suppress(TimeoutError, HttpError, ConnectionClosed):
+            async with asyncio.timeout(CLOSE_SECONDS):
+                if self._session:
+                    response = await self._web.send("DELETE", self._own_headers())
+                    response.close()
+        await self._web.close()
+
+
+def _error_in(body: bytes) -> AnswerError | None:
+    """The JSON-RPC error that a body holds."""
+    try:
+        frame = jsonrpc.decode(body)
+    except FrameError:
+        return None
+    if frame.error is UNSET:
+        return None
+    error = jsonrpc.decode_error(frame.error)
+    return AnswerError(error.code, error.message, error.data)
+
+
+def mcp_name(method: str, params: dict[str, Any]) -> dict[str, str]:
+    """The header that names what a request is about, where there is one."""
+    key = NAMED.get(method)
+    value = params.get(key) if key else None
+    return {"mcp-name": header_value(value)} if isinstance(value, str) else {}
+
+
+def argument_headers(
+    mirrored: dict[str, tuple[str, ...]], arguments: Any
+) -> dict[str, str]:
+    """The headers that repeat arguments, of those that are there."""
+    headers = {}
+    for header, path in mirrored.items():
+        value = arguments
+        for key in path:
+            value = value.get(key) if isinstance(value, dict) else None
+        if value is not None:
+            headers[header] = header_value(value)
+    return headers
+
+
+def header_value(value: Any) -> str:
+    """A JSON value as a header says it: plain where it can be, base64 where not."""
+    if not isinstance(value, str):
+        return msgspec.json.encode(value).decode("ascii")
+    encoded = value.startswith("=?base64?") and value.endswith("?=")  # or so it seems
+    plain = value.isascii() and value.isprintable() and value == value.strip()
+    if plain and not encoded:
+        return value
+    from base64 import b64encode
+
+    return f"=?base64?{b64encode(value.encode()).decode('ascii')}?="

@@ -1,0 +1,150 @@
+"""Hearing of changes: a subscription, in whatever way the server's version has it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+from typing import Any
+
+import msgspec
+
+from ..errors import AnswerError, ConnectionClosed, HttpError, RequestTimeout
+from ..names import (
+    ACKNOWLEDGED,
+    LIST_CHANGED,
+    LISTEN,
+    SUBSCRIPTION_ID,
+    UPDATED,
+)
+from .retries import keep_trying
+from .service import Change, Json, Service
+from .sessions import Modern, Session
+
+MOST = 10_000
+"""So many changes wait for who reads them; then the oldest are dropped."""
+
+
+class Listening:
+    """The changes, one after another; in `async with`, which begins and ends it."""
+
+    def __init__(
+        self, service: Service, session: Session, uris: tuple[str, ...], lists: set[str]
+    ) -> None:
+        self.honoured: Json | None = None
+        """What a modern server agreed to tell of."""
+        self._service = service
+        self._session = session
+        self._uris = uris
+        self._lists = lists
+        self._methods = {LIST_CHANGED[what] for what in lists}
+        self._changes: deque[Change] = deque(maxlen=MOST)
+        self._news = asyncio.Event()
+        self._id: int | None = None
+        self._stream: asyncio.Task[Any] | None = None
+        self._problem: BaseException | None = None
+        self._ended = False
+        self._acknowledged = False
+
+    async def __aenter__(self) -> Listening:
+        self._service.sinks.add(self._take)
+        try:
+            if isinstance(self._session, Modern):
+                await self._open(self._session)
+            else:
+                for uri in self._uris:
+                    await self._session.request("resources/subscribe", {"uri": uri})
+        except BaseException:
+            await self._close()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._stream is None and not self._session.connection.closed:
+            for uri in self._uris:
+                with contextlib.suppress(
+                    AnswerError, ConnectionClosed, HttpError, RequestTimeout
+                ):
+                    await self._session.request("resources/unsubscribe", {"uri": uri})
+        await self._close()
+
+    def __aiter__(self) -> Listening:
+        return self
+
+    async def __anext__(self) -> Change:
+        while not self._changes:
+            if self._problem is not None:
+                raise self._problem
+            if self._ended:
+                raise StopAsyncIteration
+            self._news.clear()
+            await self._news.wait()
+        return self._changes.popleft()
+
+    # --- how it comes about ---------------------------------------------------------------
+
+    async def _open(self, session: Modern) -> None:
+        wanted: Json = {f"{what}ListChanged": True for what in sorted(self._lists)}
+        if self._uris:
+            wanted["resourceSubscriptions"] = list(self._uris)
+        params = session.with_meta({"notifications": wanted})
+        self._stream = asyncio.get_running_loop().create_task(
+            self._stay(session, msgspec.json.encode(params))
+        )
+        self._stream.add_done_callback(self._over)
+        try:
+            async with asyncio.timeout(session.timeout):
+                while self.honoured is None and not self._ended:
+                    self._news.clear()
+                    await self._news.wait()
+        except TimeoutError:
+            raise RequestTimeout(f"{LISTEN} was not acknowledged in time") from None
+        if self._problem is not None:
+            raise self._problem
+
+    async def _stay(self, session: Modern, params: bytes) -> None:
+        """Keep the subscription: a stream that breaks is opened again."""
+        connection = session.connection
+
+        async def once() -> None:
+            self._id = connection.next_id()
+            await connection.request(LISTEN, params, id=self._id)
+
+        while True:
+            self._acknowledged = False
+            try:
+                await keep_trying(once, session.timeout)
+                return
+            except ConnectionClosed:
+                if not self._acknowledged or connection.closed:
+                    raise
+
+    def _over(self, stream: asyncio.Task[Any]) -> None:
+        self._ended = True
+        if not stream.cancelled():
+            self._problem = stream.exception()
+        self._news.set()
+
+    def _take(self, change: Change) -> None:
+        if self._id is not None:
+            meta = change.params.get("_meta", {})
+            if meta.get(SUBSCRIPTION_ID) != self._id:
+                return
+            if change.method == ACKNOWLEDGED:
+                self.honoured = change.params.get("notifications", {})
+                self._acknowledged = True
+                self._news.set()
+                return
+        elif change.method == UPDATED:
+            if change.params.get("uri") not in self._uris:
+                return
+        elif change.method not in self._methods:
+            return
+        self._changes.append(change)
+        self._news.set()
+
+    async def _close(self) -> None:
+        self._service.sinks.discard(self._take)
+        if self._stream is not None:
+            self._stream.cancel()
+            await asyncio.wait((self._stream,))

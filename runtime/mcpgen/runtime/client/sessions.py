@@ -1,0 +1,249 @@
+"""What was agreed on with a server, and how it is asked from then on: the two eras."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from .. import versions
+from ..errors import INVALID_REQUEST, AnswerError, McpError, NotSupported
+from ..names import (
+    CLIENT_CAPABILITIES,
+    CLIENT_INFO,
+    DISCOVER,
+    INITIALIZE,
+    INITIALIZED,
+    LOG_LEVEL,
+    PING,
+    PROTOCOL_VERSION,
+    SERVER_INFO,
+)
+from ..versions import Version
+from .connections import Connection
+from .service import Handler, Json, Service
+
+ROUNDS = 10
+"""So often may a server ask for something before it answers."""
+
+
+class Profile(Struct, frozen=True, kw_only=True):
+    """What a client is, and what it wants."""
+
+    info: Json
+    versions: tuple[str, ...]
+    timeout: float
+    max_timeout: float
+
+
+class Session:
+    """A server that has agreed on a version."""
+
+    def __init__(
+        self, connection: Connection, service: Service, profile: Profile
+    ) -> None:
+        self.connection = connection
+        self.version: Version
+        self.server_info: Json = {}
+        self.capabilities: Json = {}
+        self.instructions = ""
+        self.timeout = profile.timeout
+        self._service = service
+        self._profile = profile
+
+    async def request(
+        self,
+        method: str,
+        params: Json,
+        *,
+        timeout: float | None = None,
+        progress: Handler | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Raw:
+        """Ask the server; the result is raw JSON text."""
+        return await self._send(method, params, timeout, progress, headers)
+
+    async def set_level(self, level: str) -> None:
+        """How severe must be what the server logs for us?"""
+        raise NotImplementedError
+
+    async def ping(self) -> None:
+        """Is the server there?"""
+        raise NotImplementedError
+
+    async def _send(
+        self,
+        method: str,
+        params: Json,
+        timeout: float | None = None,
+        progress: Handler | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Raw:
+        seconds = self._profile.timeout if timeout is None else timeout
+        deadline = asyncio.timeout(seconds)
+        ask = self.connection.request
+        progress = progress or self._service.handlers.progress
+        if progress is None:
+            data = msgspec.json.encode(params) if params else None
+            return await ask(method, data, deadline=deadline, headers=headers)
+        most = max(seconds, self._profile.max_timeout)
+        with self._service.watching(progress, deadline, seconds, most) as token:
+            meta = {**params.get("_meta", {}), "progressToken": token}
+            data = msgspec.json.encode({**params, "_meta": meta})
+            return await ask(method, data, deadline=deadline, headers=headers)
+
+    def _agreed(self, version: Version, found: Json) -> None:
+        self.version = self._service.version = version
+        self.capabilities = found.get("capabilities", {})
+        self.instructions = found.get("instructions", "")
+        named = found.get("_meta", {}).get(SERVER_INFO) or found.get("serverInfo")
+        self.server_info = named or {}
+
+
+class Legacy(Session):
+    """A session that `initialize` has opened."""
+
+    async def open(self, newest: Version) -> None:
+        """Agree on a version, the newest if the server has it."""
+        self.connection.speak(None)
+        asked = {
+            "protocolVersion": newest.name,
+            "capabilities": self._service.handlers.declared(newest),
+            "clientInfo": self._profile.info,
+        }
+        found = msgspec.json.decode(await self._send(INITIALIZE, asked))
+        name = found.get("protocolVersion") if isinstance(found, dict) else None
+        if name not in self._profile.versions:
+            wanted = ", ".join(self._profile.versions)
+            message = f"the server speaks {name!r}, this client {wanted}"
+            raise NotSupported(INVALID_REQUEST, message)
+        version = versions.get(name)
+        try:
+            version.types.convert(found, version.requests[INITIALIZE].results[0])
+        except ValueError as error:
+            message = f"a malformed answer to {INITIALIZE}: {error}"
+            raise AnswerError(INVALID_REQUEST, message) from None
+        self._agreed(version, found)
+        self.connection.speak(version)
+        await self.connection.tell(INITIALIZED)
+        await self.connection.settled()
+
+    async def set_level(self, level: str) -> None:
+        """A request of its own."""
+        await self.request("logging/setLevel", {"level": level})
+
+    async def ping(self) -> None:
+        """A request of its own."""
+        await self.request(PING, {})
+
+
+class Modern(Session):
+    """No session at all: every request says who asks, and what it wants."""
+
+    async def open(self, version: Version, timeout: float) -> list[str]:
+        """Ask what the server is: the versions that it speaks."""
+        self._meta: Json = {
+            PROTOCOL_VERSION: version.name,
+            CLIENT_CAPABILITIES: self._service.handlers.declared(version),
+            CLIENT_INFO: self._profile.info,
+        }
+        self.connection.speak(version)
+        raw = await self.request(DISCOVER, {}, timeout=timeout)
+        try:
+            supported = msgspec.json.decode(raw, type=_Discovered).supported_versions
+        except msgspec.ValidationError as error:
+            message = f"a malformed answer to {DISCOVER}: {error}"
+            raise AnswerError(INVALID_REQUEST, message) from None
+        self._agreed(version, msgspec.json.decode(raw))
+        return supported
+
+    async def request(
+        self,
+        method: str,
+        params: Json,
+        *,
+        timeout: float | None = None,
+        progress: Handler | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Raw:
+        """Ask the server, and answer what it asks back."""
+        asked = self.with_meta(params)
+        more: Json = {}
+        for number in range(ROUNDS):
+            raw = await self._send(method, asked | more, timeout, progress, headers)
+            head = _head(raw, method)
+            if head.result_type is UNSET or head.result_type == "complete":
+                return raw
+            if head.result_type != "input_required":
+                message = f"{method}: a result of unknown type {head.result_type!r}"
+                raise AnswerError(INVALID_REQUEST, message)
+            more = await self._answers(method, head, number)
+        message = f"{method}: the server has asked for input {ROUNDS} times"
+        raise AnswerError(INVALID_REQUEST, message)
+
+    def with_meta(self, params: Json) -> Json:
+        """The params of a request, with what every request says."""
+        return {**params, "_meta": {**self._meta, **params.get("_meta", {})}}
+
+    async def _answers(self, method: str, head: _Head, number: int) -> Json:
+        """What the next round carries: answers, and the state as it came."""
+        more: Json = {}
+        if head.request_state is not UNSET:
+            more["requestState"] = head.request_state
+        if head.input_requests is UNSET:
+            if head.request_state is UNSET:
+                raise AnswerError(INVALID_REQUEST, f"{method}: no input is asked for")
+            await asyncio.sleep(min(0.05 * 2**number, 2))  # it only wants us to wait
+            return more
+        asks = head.input_requests
+        try:
+            answers = await asyncio.gather(
+                *(
+                    self._service.answer(self.version, ask.method, ask.params)
+                    for ask in asks.values()
+                )
+            )
+        except McpError as error:
+            raise AnswerError(error.code, f"{method}: {error.message}") from error
+        more["inputResponses"] = dict(zip(asks, map(Raw, answers), strict=True))
+        return more
+
+    async def set_level(self, level: str) -> None:
+        """From now on every request says so."""
+        self._meta[LOG_LEVEL] = level
+
+    async def ping(self) -> None:
+        """There is no such request: ask what every server answers."""
+        await self.request(DISCOVER, {})
+
+
+class _Discovered(Struct, rename="camel"):
+    supported_versions: list[str]
+    capabilities: Json
+    instructions: str = ""
+
+
+class _Asked(Struct):
+    method: str
+    params: Json = {}
+
+
+class _Head(Struct, rename="camel"):
+    """What tells a result from a question."""
+
+    result_type: str | UnsetType = UNSET
+    input_requests: dict[str, _Asked] | UnsetType = UNSET
+    request_state: str | UnsetType = UNSET
+
+
+_HEAD = msgspec.json.Decoder(_Head)
+
+
+def _head(raw: Raw, method: str) -> _Head:
+    try:
+        return _HEAD.decode(raw)
+    except (msgspec.DecodeError, RecursionError) as error:
+        message = f"{method}: a malformed result: {error}"
+        raise AnswerError(INVALID_REQUEST, message) from None

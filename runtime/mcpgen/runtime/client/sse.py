@@ -1,0 +1,99 @@
+"""HTTP+SSE, the oldest transport over HTTP: one stream to read, an address to post to."""
+
+from __future__ import annotations
+
+import asyncio
+from urllib.parse import urljoin
+
+from ..errors import HttpError
+from ..transports import Connect, Receiver
+from . import events
+from .http1 import Response
+from .web import EXCERPT, Web, media_type, origin, refusal
+
+
+class Sse:
+    """A transport like any other: a line of messages in each direction."""
+
+    def __init__(self, web: Web, limit: int) -> None:
+        self._web = web
+        self._limit = limit
+
+    async def __call__(self, connect: Connect) -> None:
+        """Be connected until the stream ends."""
+        response = await self._web.send("GET", {"accept": "text/event-stream"})
+        try:
+            if response.status != 200 or media_type(response) != "text/event-stream":
+                raise await refusal(response)
+            await self._read(response, connect)
+        finally:
+            response.close()
+            await self._web.close()
+
+    async def _read(self, response: Response, connect: Connect) -> None:
+        writer: _Writer | None = None
+        receiver: Receiver | None = None
+        try:
+            async for event in events.read(response, events.Position(), self._limit):
+                if event.kind == "endpoint" and receiver is None:
+                    writer = _Writer(self._web, self._address(event.data))
+                    receiver = connect(writer)
+                elif event.kind == "message" and receiver is not None:
+                    busy = receiver.receive(event.data)
+                    if busy is not None:
+                        await busy
+        except asyncio.CancelledError:
+            if writer is None or writer.problem is None:
+                raise
+            writer.owner.uncancel()  # it was the writer who could not go on
+            raise writer.problem from None
+        finally:
+            if writer is not None:
+                writer.close()
+
+    def _address(self, data: bytes) -> str:
+        address = urljoin(self._web.url, data.decode("utf-8", "replace"))
+        if origin(address) != origin(self._web.url):
+            raise HttpError(200, f"the server wants its messages at {address!r}")
+        return address
+
+
+class _Writer:
+    """Posts every message by itself."""
+
+    def __init__(self, web: Web, address: str) -> None:
+        self._web = web
+        self._address = address
+        self._posts: set[asyncio.Task[None]] = set()
+        self.problem: Exception | None = None
+        owner = asyncio.current_task()
+        assert owner is not None
+        self.owner = owner
+        """Who reads the stream, and is told when nothing can be sent any more."""
+
+    def write(self, data: bytes) -> None:
+        task = self.owner.get_loop().create_task(self._post(data))
+        self._posts.add(task)
+        task.add_done_callback(self._posts.discard)
+
+    async def _post(self, data: bytes) -> None:
+        headers = {"content-type": "application/json", "accept": "*/*"}
+        try:
+            response = await self._web.send("POST", headers, data, self._address)
+            try:
+                if response.status >= 300:
+                    raise await refusal(response)
+                await response.read(EXCERPT)
+            finally:
+                response.close()
+        except Exception as problem:
+            self.problem = problem
+            self.owner.cancel()
+
+    async def drain(self) -> None:
+        if self._posts:
+            await asyncio.wait(self._posts)
+
+    def close(self) -> None:
+        for task in self._posts:
+            task.cancel()

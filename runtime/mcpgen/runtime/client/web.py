@@ -1,0 +1,126 @@
+"""HTTP for both transports that need it: who asks, with which headers, and where to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+from urllib.parse import urljoin, urlsplit
+
+from ..errors import HttpError
+from .http1 import Requester, Response
+
+TRIES = 5
+"""So often is one request sent in all, for redirects and for new credentials."""
+EXCERPT = 64 * 1024
+"""How much of an answer that says no is read."""
+
+
+class Authorization(Protocol):
+    """Who knows the credentials, and how to get better ones."""
+
+    async def header(self) -> str | None:
+        """The value of `Authorization` for the next request, if there is one yet."""
+
+    async def refused(self, status: int, challenges: str, sent: str | None) -> bool:
+        """A request with that value was refused: is it worth to send it again?"""
+
+
+class Web:
+    """Sends requests to one server."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        auth: Authorization | None = None,
+        http: Any = None,
+    ) -> None:
+        if urlsplit(url).scheme not in ("http", "https"):
+            raise ValueError(f"{url!r} is no http or https URL")
+        self.url = url
+        self._headers = {k.lower(): v for k, v in (headers or {}).items()}
+        self._auth = auth
+        self._http = http
+        self._requester: Requester | None = None
+
+    async def send(
+        self,
+        method: str,
+        headers: Mapping[str, str],
+        body: bytes | None = None,
+        url: str = "",
+    ) -> Response:
+        """The answer, whatever its status; not read yet."""
+        url = url or self.url
+        requester = self._requester or self._connect()
+        said = {**self._headers, **headers}
+        for _ in range(TRIES):
+            authorization = None if self._auth is None else await self._auth.header()
+            if authorization is not None:
+                said["authorization"] = authorization
+            response = await requester.send(method, url, said, body)
+            status = response.status
+            if status in (401, 403) and self._auth is not None:
+                challenges = response.headers.get("www-authenticate", "")
+                if status == 401 or "insufficient_scope" in challenges:
+                    response.close()
+                    if await self._auth.refused(status, challenges, authorization):
+                        continue
+            elif status in (307, 308):
+                response.close()
+                url = _redirected(url, response)
+                continue
+            return response
+        raise HttpError(response.status, "it says so again and again")
+
+    def _connect(self) -> Requester:
+        from .http1 import Http1, proxied
+
+        requester: Requester
+        if self._http is not None and not hasattr(self._http, "build_request"):
+            requester = self._http
+        elif self._http is not None or proxied(self.url):
+            from .httpx import Httpx
+
+            requester = Httpx(self._http)
+        else:
+            requester = Http1()
+        self._requester = requester
+        return requester
+
+    async def close(self) -> None:
+        """Close the connections, unless they are somebody else's."""
+        if self._requester is not None and self._requester is not self._http:
+            await self._requester.close()
+
+
+def _redirected(url: str, response: Response) -> str:
+    """Where to send it instead: on the same server, or credentials would leak."""
+    target = urljoin(url, response.headers.get("location", ""))
+    if origin(target) != origin(url):
+        raise HttpError(
+            response.status, f"it redirects to another server, {target!r}: use that URL"
+        )
+    return target
+
+
+def origin(url: str) -> tuple[str, str, int | None]:
+    """Scheme, host and port: what credentials belong to."""
+    parts = urlsplit(url)
+    default = {"http": 80, "https": 443}.get(parts.scheme)
+    return parts.scheme, parts.hostname or "", parts.port or default
+
+
+def media_type(response: Response) -> str:
+    """The type of the body, without parameters."""
+    return response.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+async def refusal(response: Response) -> HttpError:
+    """An answer that nothing can be made of, as an error."""
+    after = response.headers.get("retry-after", "")
+    text = (await response.read(EXCERPT)).decode("utf-8", "replace")
+    message = " ".join(text.split())[:200] or "no explanation"
+    seconds = float(after) if after.isdigit() else None
+    return HttpError(response.status, message, retry_after=seconds)
