@@ -12,12 +12,13 @@ import compileall
 from itertools import chain
 from pathlib import Path
 
-from . import compiler, servers, table
+from . import clients, compiler, servers, table
 
 ROOT = Path(__file__).resolve().parent.parent
 PARTS = {
     "compiler": compiler.rows,
     "servers": servers.rows,
+    "clients": clients.rows,
 }
 
 
