@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator
 from typing import Any
 
 import msgspec
@@ -25,11 +25,12 @@ from ..errors import (
     SessionExpired,
 )
 from ..jsonrpc import Id
+from ..names import INITIALIZE
 from ..peer import Asked, Peer, Service, log
 from ..versions import Version
 from . import events
 from .http1 import HttpBroken, Response
-from .web import EXCERPT, Web, media_type, refusal
+from .web import EXCERPT, Web, excerpt, media_type, refusal
 
 JSON = "application/json"
 EVENTS = "text/event-stream"
@@ -41,6 +42,8 @@ PAUSE = 1.0
 """Seconds before a broken stream is resumed, where the server does not say."""
 LONGEST_PAUSE = 30.0
 CLOSE_SECONDS = 2.0
+TRANSIENT = (429, 502, 503, 504)
+"""Who answers so need not be the server itself."""
 
 
 class HttpConnection:
@@ -79,7 +82,8 @@ class HttpConnection:
     async def settled(self) -> None:
         """Open the stream for what belongs to no request."""
         opened = asyncio.Event()
-        self._start(self._stay(opened))
+        staying = self._start(self._stay(opened))
+        staying.add_done_callback(lambda _: opened.set())
         if self._listens:  # or an early question would be lost
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(PAUSE):
@@ -90,84 +94,97 @@ class HttpConnection:
     async def ask(self, asked: Asked) -> Raw:
         """Post a request; its answer is the body, or an event of a stream."""
         data = jsonrpc.request(asked.id, asked.method, asked.params)
-        headers = self._headers(asked)
-        response = await self._web.send("POST", headers, data)
+        response = await self._web.send("POST", self._headers(asked), data)
+        if asked.method == INITIALIZE:
+            self._session = response.headers.get("mcp-session-id", "")
+        kind = media_type(response)
         try:
-            return await self._answer(asked, response)
+            if response.status < 300 and kind == EVENTS:
+                await self._follow(asked.answer, response)
+            else:
+                await self._read(asked.answer, response, kind)
+            return await asked.answer
         except AnswerError as error:
             error.status = response.status
             raise
+
+    async def _read(
+        self, answer: asyncio.Future[Raw], response: Response, kind: str
+    ) -> None:
+        """Take an answer that is no stream."""
+        try:
+            if response.status >= 300:
+                raise await self._refusal(response, kind)
+            if kind == JSON:
+                self.peer.take(await response.read(self._limit), None)
+                if not answer.done():
+                    message = "the answer belongs to another request"
+                    raise AnswerError(INVALID_REQUEST, message)
+            elif response.status != 202 or not self._session:
+                message = f"an answer of type {kind or 'unknown'!r}, not JSON or events"
+                raise HttpError(response.status, message)
+            # or it was accepted, and the answer comes on the other stream
         finally:
             response.close()
 
-    async def _answer(self, asked: Asked, response: Response) -> Raw:
-        if asked.method == "initialize":
-            self._session = response.headers.get("mcp-session-id", "")
-        kind = media_type(response)
-        answer = asked.answer
-        if response.status >= 300:
-            await self._refused(asked, response, kind)
-        elif kind == EVENTS:
-            await self._follow(asked, response)
-        elif kind == JSON:
-            self.peer.take(await response.read(self._limit), None)
-        elif response.status == 202 and self._session:
-            pass  # it will come on the other stream
-        else:
-            message = f"an answer of type {kind or 'unknown'!r}, not JSON or events"
-            raise HttpError(response.status, message)
-        if kind == JSON and not answer.done():
-            raise AnswerError(INVALID_REQUEST, "the answer belongs to another request")
-        return await answer
-
-    async def _refused(self, asked: Asked, response: Response, kind: str) -> None:
-        """Raise what an answer with an error status says."""
+    async def _refusal(self, response: Response, kind: str) -> Exception:
+        """What an answer with an error status says."""
         if response.status == 404 and self._session:
-            raise SessionExpired(404, "the server does not know the session")
-        if kind == JSON and response.status not in (429, 502, 503, 504):
-            body = await response.read(EXCERPT)
-            error = _error_in(body)
-            if error is not None:
-                raise error
-            text = body.decode("utf-8", "replace")[:200]
-            raise HttpError(response.status, text or "no explanation")
-        raise await refusal(response)
+            return SessionExpired(404, "the server does not know the session")
+        if kind != JSON or response.status in TRANSIENT:
+            return await refusal(response)
+        body = await response.read(EXCERPT)
+        error = _error_in(body)
+        if error is not None:
+            return error  # whatever id it has: it is about this request
+        return HttpError(response.status, excerpt(body))
 
-    async def _follow(self, asked: Asked, response: Response) -> None:
+    async def _follow(self, answer: asyncio.Future[Raw], response: Response) -> None:
         """Read a stream until the answer came, resuming it when it breaks."""
-        answer, position = asked.answer, events.Position()
+        position = events.Position()
         failures = 0
         while True:
             seen = position.last_id
+            stream = events.read(response, position, self._limit)
             try:
-                await self._feed(response, position, answer)
-            except HttpBroken as broken:
-                problem: Exception = broken
-            else:
+                await self._feed(stream, answer)
                 problem = HttpBroken("the stream ended without an answer", sent=True)
+            except HttpBroken as broken:
+                problem = broken
+            except BaseException:
+                response.close()
+                raise
             if answer.done():
+                self._start(self._finish(stream, response))
                 return
+            response.close()
             failures = 0 if position.last_id != seen else failures + 1
             if not self._can_resume() or not position.last_id or failures > RESUMPTIONS:
                 raise problem
-            response.close()
             response = await self._resumed(position)
 
     async def _feed(
         self,
-        response: Response,
-        position: events.Position,
-        answer: asyncio.Future[Raw] | None,
+        stream: AsyncIterator[events.Event],
+        answer: asyncio.Future[Raw] | None = None,
     ) -> None:
         """Take what a stream brings, until it ends or has brought the answer."""
-        stream = events.read(response, position, self._limit)
         async for event in stream:
             if event.kind == "message":
                 busy = self.peer.receive(event.data)
                 if busy is not None:
                     await busy
             if answer is not None and answer.done():
-                break
+                return
+
+    async def _finish(
+        self, stream: AsyncIterator[events.Event], response: Response
+    ) -> None:
+        """Let a stream end by itself, so that its connection can be used again."""
+        with contextlib.suppress(TimeoutError, ConnectionClosed):
+            async with asyncio.timeout(PAUSE):
+                await self._feed(stream)
+        response.close()
 
     def _can_resume(self) -> bool:
         return self._version is not None and bool(self._version.traits.resumable)
@@ -226,10 +243,10 @@ class HttpConnection:
             except ConnectionClosed:
                 pass
             else:
-                opened.set()
                 position.retry, pause = None, PAUSE
+                opened.set()
                 try:
-                    await self._feed(response, position, None)
+                    await self._feed(events.read(response, position, self._limit))
                 except ConnectionClosed as problem:
                     log.debug("the stream of the server broke: %s", problem)
                 finally:
@@ -264,10 +281,11 @@ class HttpConnection:
         finally:
             response.close()
 
-    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+    def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = self.peer.loop.create_task(work)
         self._background.add(task)
         task.add_done_callback(self._background.discard)
+        return task
 
     async def drain(self) -> None:
         """Nothing is queued here."""

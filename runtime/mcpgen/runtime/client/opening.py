@@ -146,16 +146,18 @@ class Opening:
     # --- the legacy era -------------------------------------------------------------------
 
     async def _initialized(self) -> Session:
+        session = Legacy(await self._here(), self._service, self._profile)
         newest = versions.get(self._legacy[-1])
         try:
-            session = Legacy(await self._here(), self._service, self._profile)
             await session.open(newest)
-        except HttpError as error:
+        except (HttpError, AnswerError) as error:
             if self._oldest is None or error.status not in (400, 404, 405):
                 raise
-            assert self._connection is not None
-            await self._connection.close()
-            self._connection = await self._oldest()
+            await session.connection.close()
+            try:
+                self._connection = await self._oldest()
+            except ConnectionClosed:
+                raise error from None  # what helps is what was said to the POST
             session = Legacy(self._connection, self._service, self._profile)
             await session.open(newest)
         self._remember("legacy")

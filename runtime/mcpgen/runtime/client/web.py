@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 from urllib.parse import urljoin, urlsplit
 
-from ..errors import HttpError
+from ..errors import ConnectionClosed, HttpError
 from .http1 import Requester, Response
 
 TRIES = 5
@@ -120,7 +120,14 @@ def media_type(response: Response) -> str:
 async def refusal(response: Response) -> HttpError:
     """An answer that nothing can be made of, as an error."""
     after = response.headers.get("retry-after", "")
-    text = (await response.read(EXCERPT)).decode("utf-8", "replace")
-    message = " ".join(text.split())[:200] or "no explanation"
+    try:
+        message = excerpt(await response.read(EXCERPT))
+    except ConnectionClosed as problem:
+        message = str(problem)  # the status says more than that
     seconds = float(after) if after.isdigit() else None
     return HttpError(response.status, message, retry_after=seconds)
+
+
+def excerpt(body: bytes) -> str:
+    """The beginning of a body, to be shown to people."""
+    return " ".join(body.decode("utf-8", "replace").split())[:200] or "no explanation"
