@@ -313,6 +313,14 @@ class Client:
         """The generated `ServerCaller` of the version that is spoken, fully typed."""
         return self.session.version.client.ServerCaller(_Sender(self))
 
+    @property
+    def meta(self) -> Any:
+        """The `meta` that typed params of `caller` take; UNSET where they need none."""
+        version = self.session.version
+        kind = getattr(version.types, "RequestMetaObject", None)
+        said = self.session.meta
+        return version.types.convert(said, kind) if kind and said else UNSET
+
     def offers(self, method: str) -> bool:
         """Has the version this request, and does the server offer what it needs?"""
         return self._lacking(method) is None
@@ -575,11 +583,13 @@ class Client:
 
     async def set_level(self, level: str) -> None:
         """How severe must be what the server logs for us?"""
-        await (await self._ready()).set_level(level)
+        session = await self._ready()
+        if not session.keep_level(level):
+            await self.request("logging/setLevel", {"level": level})
 
     async def ping(self) -> None:
         """Is the server there?"""
-        await (await self._ready()).ping()
+        await self.request((await self._ready()).ping)
 
     async def roots_changed(self) -> None:
         """Tell the server that it may ask for the roots again, if it wants to know."""

@@ -25,8 +25,8 @@ NOT_LEGACY = (401, 403, 429, 500, 502, 503, 504)
 """Statuses that tell nothing about the era."""
 TRIES = 3
 
-_remembered: dict[str, str] = {}
-"""Server → the era that it was found to be of, for the life of the process."""
+_legacy_servers: set[str] = set()
+"""Those that need not be asked again whether they are modern, for a process's life."""
 
 Connect: TypeAlias = Callable[[], Awaitable[Connection]]
 
@@ -62,35 +62,39 @@ class Opening:
             raise
 
     async def _find(self) -> Session:
-        remembered = _remembered.get(self._key)
-        silent = False
-        if self._modern and not (remembered == "legacy" and self._legacy):
-            try:
-                patience = PROBE_SECONDS if self._legacy else self._profile.timeout
-                session = await self._discovered(patience)
-                if session is not None:
-                    return session
-            except RequestTimeout:
-                if not self._legacy:
-                    raise
-                silent = True
-        try:
+        if not self._modern:
             return await self._initialized()
+        if self._legacy and self._key in _legacy_servers:
+            try:
+                return await self._initialized()
+            except (AnswerError, HttpError):
+                _legacy_servers.discard(self._key)  # it is another one by now
+        silent = False
+        try:
+            patience = PROBE_SECONDS if self._legacy else self._profile.timeout
+            session = await self._discovered(patience)
+            if session is not None:
+                return session
+        except RequestTimeout:
+            if not self._legacy:
+                raise
+            silent = True
+        try:
+            session = await self._initialized()
         except AnswerError:
             # A modern server that took long to start, and has nothing to initialize?
             again = await self._discovered(self._profile.timeout) if silent else None
             if again is None:
                 raise
             return again
+        if self._key and not silent:
+            _legacy_servers.add(self._key)
+        return session
 
     async def _here(self) -> Connection:
         if self._connection is None or self._connection.closed:
             self._connection = await self._connect()
         return self._connection
-
-    def _remember(self, era: str) -> None:
-        if self._key:
-            _remembered[self._key] = era
 
     # --- the modern era -------------------------------------------------------------------
 
@@ -103,7 +107,6 @@ class Opening:
             try:
                 offered = await session.open(versions.get(name), seconds)
                 if name in offered:
-                    self._remember("modern")
                     return session
             except AnswerError as error:
                 if not self._is_modern(error):
@@ -160,7 +163,6 @@ class Opening:
                 raise error from None  # what helps is what was said to the POST
             session = Legacy(self._connection, self._service, self._profile)
             await session.open(newest)
-        self._remember("legacy")
         return session
 
 

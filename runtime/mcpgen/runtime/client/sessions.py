@@ -41,6 +41,9 @@ class Profile(Struct, frozen=True, kw_only=True):
 class Session:
     """A server that has agreed on a version."""
 
+    ping = PING
+    """A request that only tells whether the server is there."""
+
     def __init__(
         self, connection: Connection, service: Service, profile: Profile
     ) -> None:
@@ -49,6 +52,8 @@ class Session:
         self.server_info: Json = {}
         self.capabilities: Json = {}
         self.instructions = ""
+        self.meta: Json = {}
+        """What every request says beside its own params."""
         self.timeout = profile.timeout
         self._service = service
         self._profile = profile
@@ -65,13 +70,9 @@ class Session:
         """Ask the server; the result is raw JSON text."""
         return await self._send(method, params, timeout, progress, headers)
 
-    async def set_level(self, level: str) -> None:
-        """How severe must be what the server logs for us?"""
-        raise NotImplementedError
-
-    async def ping(self) -> None:
-        """Is the server there?"""
-        raise NotImplementedError
+    def keep_level(self, level: str) -> bool:
+        """Is saying it with every request the way to choose a log level? Then do so."""
+        return False
 
     async def _send(
         self,
@@ -130,21 +131,15 @@ class Legacy(Session):
         await self.connection.tell(INITIALIZED)
         await self.connection.settled()
 
-    async def set_level(self, level: str) -> None:
-        """A request of its own."""
-        await self.request("logging/setLevel", {"level": level})
-
-    async def ping(self) -> None:
-        """A request of its own."""
-        await self.request(PING, {})
-
 
 class Modern(Session):
     """No session at all: every request says who asks, and what it wants."""
 
+    ping = DISCOVER
+
     async def open(self, version: Version, timeout: float) -> list[str]:
         """Ask what the server is: the versions that it speaks."""
-        self._meta: Json = {
+        self.meta = {
             PROTOCOL_VERSION: version.name,
             CLIENT_CAPABILITIES: self._service.handlers.declared(version),
             CLIENT_INFO: self._profile.info,
@@ -185,7 +180,7 @@ class Modern(Session):
 
     def with_meta(self, params: Json) -> Json:
         """The params of a request, with what every request says."""
-        return {**params, "_meta": {**self._meta, **params.get("_meta", {})}}
+        return {**params, "_meta": {**params.get("_meta", {}), **self.meta}}
 
     async def _answers(self, method: str, head: _Head, number: int) -> Json:
         """What the next round carries: answers, and the state as it came."""
@@ -210,13 +205,10 @@ class Modern(Session):
         more["inputResponses"] = dict(zip(asks, map(Raw, answers), strict=True))
         return more
 
-    async def set_level(self, level: str) -> None:
-        """From now on every request says so."""
-        self._meta[LOG_LEVEL] = level
-
-    async def ping(self) -> None:
-        """There is no such request: ask what every server answers."""
-        await self.request(DISCOVER, {})
+    def keep_level(self, level: str) -> bool:
+        """There is no request for it."""
+        self.meta[LOG_LEVEL] = level
+        return True
 
 
 class _Discovered(Struct, rename="camel"):
