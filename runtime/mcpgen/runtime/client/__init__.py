@@ -26,6 +26,7 @@ from ..errors import (
     METHOD_NOT_FOUND,
     AnswerError,
     ConnectionClosed,
+    HttpError,
     NotSupported,
     ServerCrashed,
     SessionExpired,
@@ -350,47 +351,55 @@ class Client:
         NotSupported is raised when the server does not offer it, AnswerError when it
         answers with an error, RequestTimeout when it does not answer in time.
         """
-        await self._ready()
-        lacking = self._lacking(method)
-        if lacking is not None:
-            raise NotSupported(METHOD_NOT_FOUND, lacking)
+        session = await self._ready()
+        if method not in session.offered:
+            lacking = self._lacking(method)
+            if lacking is not None:
+                raise NotSupported(METHOD_NOT_FOUND, lacking)
+            session.offered.add(method)
         params = params or {}
         kept = self._kept and self._kept.get(method, params)
         if kept:
             return kept
-        seconds = self._profile.timeout if timeout is None else timeout
-
-        async def once() -> Raw:
-            return await self._once(method, params, timeout, progress)
-
-        safe = method != CALL_TOOL or params.get("name") in self._harmless
-        raw = await retries.keep_trying(once, seconds, safe=safe)
+        patience: retries.Patience | None = None
+        while True:
+            headers = self._headers(session, method, params)
+            try:
+                raw = await session.request(
+                    method, params, timeout=timeout, progress=progress, headers=headers
+                )
+                break
+            except AnswerError as error:
+                if not self._lacks_headers(method, params, error):
+                    raise
+                await self.list_tools()  # which tells which arguments to repeat
+                self._mirrors.setdefault(params["name"], {})
+            except (HttpError, ConnectionClosed) as problem:
+                patience = patience or self._patience(method, params, timeout)
+                await self._recover(session, problem, patience)
+                session = await self._ready()
         if self._kept is not None:
             self._kept.put(method, params, raw)
         return raw
 
-    async def _once(
-        self, method: str, params: Json, timeout: float | None, progress: Any
-    ) -> Raw:
-        for last in (False, True):
-            session = await self._ready()
-            headers = self._headers(session, method, params)
-            try:
-                return await session.request(
-                    method, params, timeout=timeout, progress=progress, headers=headers
-                )
-            except SessionExpired:
-                if last:
-                    raise
-                await session.connection.close()
-            except ServerCrashed:
-                if last or not self._restart or method == CALL_TOOL:
-                    raise
-            except AnswerError as error:
-                if last or not self._lacks_headers(method, params, error):
-                    raise
-                await self.list_tools()  # which tells which arguments to repeat
-        raise AssertionError
+    def _patience(
+        self, method: str, params: Json, timeout: float | None
+    ) -> retries.Patience:
+        seconds = self._profile.timeout if timeout is None else timeout
+        safe = method != CALL_TOOL or params["name"] in self._harmless
+        return retries.Patience(seconds, safe=safe)
+
+    async def _recover(
+        self, session: Session, problem: Exception, patience: retries.Patience
+    ) -> None:
+        """Do what makes another attempt worth it; raises the problem if nothing does."""
+        if isinstance(problem, SessionExpired):
+            patience.reopen(problem)
+            await session.connection.close()
+        elif isinstance(problem, ServerCrashed) and self._restart and patience.safe:
+            patience.reopen(problem)
+        else:
+            await patience.after(problem)
 
     async def _ask(self, method: str, params: Json, kind: type[T], **options: Any) -> T:
         return read(await self.request(method, params, **options), kind, method)
@@ -458,7 +467,7 @@ class Client:
         return headers
 
     def _lacks_headers(self, method: str, params: Json, error: AnswerError) -> bool:
-        """Does the server miss headers of a tool that we never looked at?"""
+        """Does the server miss headers of a tool that was never listed?"""
         codes = self.session.version.errors
         return (
             method == CALL_TOOL

@@ -52,6 +52,8 @@ class Session:
         self.server_info: Json = {}
         self.capabilities: Json = {}
         self.instructions = ""
+        self.offered: set[str] = set()
+        """The requests that are known to be offered."""
         self.meta: Json = {}
         """What every request says beside its own params."""
         self.timeout = profile.timeout
