@@ -588,7 +588,7 @@ class Client:
         """
         wanted = {"tools": tools, "prompts": prompts, "resources": resources}
         lists = {what for what, is_wanted in wanted.items() if is_wanted}
-        return Listening(self._service, self.session, uris, lists)
+        return Listening(self._service, self.session, self.request, uris, lists)
 
     async def set_level(self, level: str) -> None:
         """How severe must be what the server logs for us?"""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
@@ -29,12 +30,18 @@ class Listening:
     """The changes, one after another; in `async with`, which begins and ends it."""
 
     def __init__(
-        self, service: Service, session: Session, uris: tuple[str, ...], lists: set[str]
+        self,
+        service: Service,
+        session: Session,
+        ask: Callable[[str, Json], Awaitable[Any]],
+        uris: tuple[str, ...],
+        lists: set[str],
     ) -> None:
         self.honoured: Json | None = None
         """What a modern server agreed to tell of."""
         self._service = service
         self._session = session
+        self._ask = ask
         self._uris = uris
         self._lists = lists
         self._methods = {LIST_CHANGED[what] for what in lists}
@@ -53,7 +60,7 @@ class Listening:
                 await self._open(self._session)
             else:
                 for uri in self._uris:
-                    await self._session.request("resources/subscribe", {"uri": uri})
+                    await self._ask("resources/subscribe", {"uri": uri})
         except BaseException:
             await self._close()
             raise
@@ -65,7 +72,7 @@ class Listening:
                 with contextlib.suppress(
                     AnswerError, ConnectionClosed, HttpError, RequestTimeout
                 ):
-                    await self._session.request("resources/unsubscribe", {"uri": uri})
+                    await self._ask("resources/unsubscribe", {"uri": uri})
         await self._close()
 
     def __aiter__(self) -> Listening:
