@@ -1,6 +1,7 @@
 """Clients: mcpgen's and the official SDK's, each calling the same server of ours.
 
 A server that answers at once shows what a client costs; behind a slow one all are slow.
+Whoever uses one SDK for both sides sees what the last rows compare.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from statistics import median
 
 from . import peer
 from .http_driver import HttpServer
-from .servers import PROGRAMS, ours, ours_http
+from .servers import AS_INSTALLED, PROGRAMS, ours, ours_http, theirs, theirs_http
 from .table import Row, share, times_faster
 from .timing import in_turns, take_turns
 
@@ -27,11 +28,16 @@ LIMIT = 120.0
 def rows(quick: bool) -> Iterator[Row]:
     """All of this part."""
     rounds, seconds = (3, 0.3) if quick else (5, 1.0)
-    stdio = shlex.join(ours("add"))
+    stdio, other = shlex.join(ours("add")), shlex.join(theirs("add"))
     yield connecting(stdio, rounds)
-    yield calling("stdio", stdio, rounds, seconds)
-    with HttpServer(ours_http()) as server:
-        yield calling("HTTP", f"http://127.0.0.1:{server.port}/mcp", rounds, seconds)
+    with HttpServer(ours_http()) as mine, HttpServer(theirs_http(AS_INSTALLED)) as own:
+        ways = {"stdio": (stdio, other), "HTTP": (_url(mine), _url(own))}
+        for name, (target, _) in ways.items():
+            what = f"client calls over {name}, same server / {peer.NAME}"
+            yield calling(what, (target, target), rounds, seconds, ">= 5")
+        for name, targets in ways.items():
+            what = f"client and server over {name} / both of {peer.NAME}"
+            yield calling(what, targets, rounds, seconds)
     yield many_at_once(stdio)
 
 
@@ -44,14 +50,20 @@ def connecting(target: str, rounds: int) -> Row:
     return share(what, median(mine), median(other), "<= 0.3")
 
 
-def calling(name: str, target: str, rounds: int, seconds: float) -> Row:
-    """Calls one after another."""
+def calling(
+    what: str, targets: tuple[str, str], rounds: int, seconds: float, goal: str = ""
+) -> Row:
+    """Calls one after another, of our client and of the peer's."""
     pair = in_turns(
-        lambda: _mine(target, seconds)["per_call"],
-        lambda: _theirs(target, seconds)["per_call"],
+        lambda: _mine(targets[0], seconds)["per_call"],
+        lambda: _theirs(targets[1], seconds)["per_call"],
         rounds,
     )
-    return times_faster(f"client calls over {name} / {peer.NAME}", *pair, ">= 5")
+    return times_faster(what, *pair, goal)
+
+
+def _url(server: HttpServer) -> str:
+    return f"http://127.0.0.1:{server.port}/mcp"
 
 
 def many_at_once(target: str) -> Row:
