@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from functools import partial
 from typing import Any
 
@@ -16,6 +15,7 @@ from .dispatch import Host
 from .errors import INVALID_REQUEST, McpError, NotSupported
 from .names import INITIALIZE, INITIALIZED, PING
 from .peer import Call, Later, Peer
+from .together import together
 from .versions import Version
 
 
@@ -117,19 +117,12 @@ class Session:
     async def ask(self, ctx: Context, asks: dict[str, Question]) -> dict[str, Any]:
         """Send requests to the client, all at once, and wait for the answers."""
         version, peer = ctx.client.version, ctx.call.peer
-        tasks = [
-            asyncio.ensure_future(
-                peer.request(ask.method, ask.params, about=ctx.request_id)
-            )
+        # When one fails the client hears that nobody waits for the others, before the
+        # request itself is answered.
+        results = await together(
+            peer.request(ask.method, ask.params, about=ctx.request_id)
             for ask in asks.values()
-        ]
-        try:
-            results = await asyncio.gather(*tasks)
-        finally:
-            for task in tasks:  # when one failed, nobody waits for the others
-                task.cancel()
-            # They tell the client so, before the request itself is answered.
-            await asyncio.gather(*tasks, return_exceptions=True)
+        )
         return {
             key: read_answer(version, ask.method, raw)
             for (key, ask), raw in zip(asks.items(), results, strict=True)

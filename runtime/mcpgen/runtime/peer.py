@@ -148,6 +148,7 @@ class Asked(Struct, eq=False):
     about: Id | None
     headers: Mapping[str, str]
     answer: asyncio.Future[Raw]
+    deadline: asyncio.Timeout | None
 
 
 class _Cancelled(Struct, rename="camel"):
@@ -178,6 +179,8 @@ class Peer:
         self.closed = False
         self.finishing = False
         """Has the other side said its last? Then it is asked nothing more."""
+        self.when_ended: list[Callable[[], None]] = []
+        """Whom to tell when it has ended."""
         self.loop = loop or asyncio.get_running_loop()
         self._limit = in_flight
         self._backlog = BACKLOG * in_flight if backlog is None else backlog
@@ -461,7 +464,7 @@ class Peer:
             raise self.gone()
         id = self.next_id() if id is None else id
         answer: asyncio.Future[Raw] = self.loop.create_future()
-        asked = Asked(id, method, params, about, headers or {}, answer)
+        asked = Asked(id, method, params, about, headers or {}, answer, deadline)
         self._pending[id] = answer
         call = None if about is None else self.calls.get(about)
         try:
@@ -541,6 +544,9 @@ class Peer:
         """The same without waiting; what is still to end is returned."""
         self.closed = True
         self._fail_pending()
+        for tell in self.when_ended:
+            tell()
+        self.when_ended.clear()
         calls = list(self.calls.values())
         for call in reversed(calls):  # those that wait their turn first
             call.cancel()

@@ -50,6 +50,7 @@ T = TypeVar("T", bound=Struct)
 
 MAX_MESSAGE = 64 * 1024 * 1024
 CALL_TOOL = "tools/call"
+SET_LEVEL = "logging/setLevel"
 
 
 class Client:
@@ -97,7 +98,10 @@ class Client:
         self._ids = count(1)
         """Never used twice, not even when the server was restarted."""
         self._session: Session | None = None
-        self._opening: asyncio.Lock | None = None
+        self._lock: asyncio.Lock | None = None
+        self._opening: asyncio.Future[Session] | None = None
+        self._level = ""
+        """What was chosen, to be chosen again in a new session."""
         self._closed = False
         self._kept = Kept() if cache else None
         self._mirrors: dict[str, dict[str, tuple[str, ...]]] = {}
@@ -217,7 +221,7 @@ class Client:
     # --- the life of a client -------------------------------------------------------------
 
     async def __aenter__(self) -> Client:
-        self._opening = asyncio.Lock()
+        self._lock = asyncio.Lock()
         await self._ready()
         return self
 
@@ -227,6 +231,9 @@ class Client:
     async def close(self) -> None:
         """End the connection, and all that waits for it; any task may do so."""
         self._closed = True
+        if self._opening is not None and not self._opening.done():
+            self._opening.cancel()
+            await asyncio.wait((self._opening,))
         if self._session is not None:
             await self._session.connection.close()
 
@@ -235,18 +242,28 @@ class Client:
         session = self._session
         if session is not None and not session.connection.closed:
             return session
-        if self._opening is None:
+        if self._lock is None:
             raise RuntimeError("use the client in `async with`")
-        async with self._opening:
+        async with self._lock:
             session = self._session
             if session is None or session.connection.closed:
                 if self._closed:
                     raise ConnectionClosed("the client was closed")
                 if session is not None and not (self._restart or self._web):
                     return session  # which says why it has ended
-                session = await self._opened()
-                self._session = session
+                self._opening = asyncio.ensure_future(self._opened())
+                session = self._session = await self._until_opened()
         return session
+
+    async def _until_opened(self) -> Session:
+        assert self._opening is not None
+        try:
+            return await self._opening
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if self._closed and task is not None and not task.cancelling():
+                raise ConnectionClosed("the client was closed") from None
+            raise
 
     async def _opened(self) -> Session:
         connect, oldest = (
@@ -255,7 +272,10 @@ class Client:
             else (self._connect_http, self._connect_line)
         )
         opening = Opening(self._profile, self._service, connect, oldest, self._key)
-        return await retries.keep_trying(opening.session, self._profile.timeout)
+        session = await retries.keep_trying(opening.session, self._profile.timeout)
+        if self._level and not session.keep_level(self._level):
+            await session.request(SET_LEVEL, {"level": self._level})
+        return session
 
     async def _connect_line(self) -> Connection:
         line = Line(self._transport, self._service, self._ids)
@@ -358,17 +378,13 @@ class Client:
                 raise NotSupported(METHOD_NOT_FOUND, lacking)
             session.offered.add(method)
         params = params or {}
-        kept = self._kept and self._kept.get(method, params)
-        if kept:
-            return kept
         patience: retries.Patience | None = None
         while True:
             headers = self._headers(session, method, params)
             try:
-                raw = await session.request(
+                return await session.request(
                     method, params, timeout=timeout, progress=progress, headers=headers
                 )
-                break
             except AnswerError as error:
                 if not self._lacks_headers(method, params, error):
                     raise
@@ -378,9 +394,6 @@ class Client:
                 patience = patience or self._patience(method, params, timeout)
                 await self._recover(session, problem, patience)
                 session = await self._ready()
-        if self._kept is not None:
-            self._kept.put(method, params, raw)
-        return raw
 
     def _patience(
         self, method: str, params: Json, timeout: float | None
@@ -402,7 +415,12 @@ class Client:
             await patience.after(problem)
 
     async def _ask(self, method: str, params: Json, kind: type[T], **options: Any) -> T:
-        return read(await self.request(method, params, **options), kind, method)
+        kept = self._kept and self._kept.get(method, params)
+        raw = kept or await self.request(method, params, **options)
+        result = read(raw, kind, method)
+        if self._kept is not None and not kept:
+            self._kept.put(method, params, raw)
+        return result
 
     # --- tools ----------------------------------------------------------------------------
 
@@ -594,7 +612,8 @@ class Client:
         """How severe must be what the server logs for us?"""
         session = await self._ready()
         if not session.keep_level(level):
-            await self.request("logging/setLevel", {"level": level})
+            await self.request(SET_LEVEL, {"level": level})
+        self._level = level
 
     async def ping(self) -> None:
         """Is the server there?"""

@@ -20,6 +20,8 @@ Transport: TypeAlias = Callable[[Connect], Awaitable[None]]
 class Connection(Protocol):
     """What an era needs of it."""
 
+    peer: Peer
+
     @property
     def closed(self) -> bool:
         """Has it ended?"""

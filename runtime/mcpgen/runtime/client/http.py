@@ -94,7 +94,8 @@ class HttpConnection:
     async def ask(self, asked: Asked) -> Raw:
         """Post a request; its answer is the body, or an event of a stream."""
         data = jsonrpc.request(asked.id, asked.method, asked.params)
-        response = await self._web.send("POST", self._headers(asked), data)
+        headers, deadline = self._headers(asked), asked.deadline
+        response = await self._web.send("POST", headers, data, deadline=deadline)
         if asked.method == INITIALIZE:
             self._session = response.headers.get("mcp-session-id", "")
         kind = media_type(response)

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from ..errors import AnswerError, ConnectionClosed, HttpError, RequestTimeout
+from ..errors import ConnectionClosed, HttpError, McpError, RequestTimeout
 from ..names import (
     ACKNOWLEDGED,
     LIST_CHANGED,
@@ -59,21 +59,30 @@ class Listening:
             if isinstance(self._session, Modern):
                 await self._open(self._session)
             else:
+                self._session.connection.peer.when_ended.append(self._cut)
                 for uri in self._uris:
-                    await self._ask("resources/subscribe", {"uri": uri})
+                    self._session.subscribed[uri] += 1
+                    if self._session.subscribed[uri] == 1:
+                        await self._ask("resources/subscribe", {"uri": uri})
         except BaseException:
             await self._close()
             raise
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        if self._stream is None and not self._session.connection.closed:
-            for uri in self._uris:
+        if self._stream is None:
+            await self._unsubscribe()
+        await self._close()
+
+    async def _unsubscribe(self) -> None:
+        session = self._session
+        for uri in self._uris:
+            session.subscribed[uri] -= 1
+            if not session.subscribed[uri] and not session.connection.closed:
                 with contextlib.suppress(
-                    AnswerError, ConnectionClosed, HttpError, RequestTimeout
+                    McpError, ConnectionClosed, HttpError, RequestTimeout
                 ):
                     await self._ask("resources/unsubscribe", {"uri": uri})
-        await self._close()
 
     def __aiter__(self) -> Listening:
         return self
@@ -126,6 +135,11 @@ class Listening:
                 if not self._acknowledged or connection.closed:
                     raise
 
+    def _cut(self) -> None:
+        """The connection has ended, and with it what was subscribed to."""
+        self._problem = self._session.connection.peer.gone()
+        self._news.set()
+
     def _over(self, stream: asyncio.Task[Any]) -> None:
         self._ended = True
         if not stream.cancelled():
@@ -152,6 +166,8 @@ class Listening:
 
     async def _close(self) -> None:
         self._service.sinks.discard(self._take)
+        with contextlib.suppress(ValueError):
+            self._session.connection.peer.when_ended.remove(self._cut)
         if self._stream is not None:
             self._stream.cancel()
             await asyncio.wait((self._stream,))

@@ -84,8 +84,10 @@ class Kept:
         return raw if time.monotonic() < expires else None
 
     def put(self, method: str, params: dict[str, Any], raw: Raw) -> None:
-        """Keep a result for as long as the server says."""
-        seconds = _TTL.decode(raw).ttl_ms / 1000 if method in CACHEABLE else 0
+        """Keep a result, which was read without complaints, as long as its server says."""
+        if method not in CACHEABLE:
+            return
+        seconds = _TTL.decode(raw).ttl_ms / 1000
         if seconds > 0:
             if len(self._results) >= self.LIMIT:
                 self._results.clear()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Mapping
 
 import msgspec
@@ -21,6 +22,7 @@ from ..names import (
     PROTOCOL_VERSION,
     SERVER_INFO,
 )
+from ..together import together
 from ..versions import Version
 from .connections import Connection
 from .service import Handler, Json, Service
@@ -52,6 +54,8 @@ class Session:
         self.server_info: Json = {}
         self.capabilities: Json = {}
         self.instructions = ""
+        self.subscribed: Counter[str] = Counter()
+        """How many listen to which resource, where one subscription serves them all."""
         self.offered: set[str] = set()
         """The requests that are known to be offered."""
         self.meta: Json = {}
@@ -146,6 +150,7 @@ class Modern(Session):
             CLIENT_CAPABILITIES: self._service.handlers.declared(version),
             CLIENT_INFO: self._profile.info,
         }
+        self.version = version
         self.connection.speak(version)
         raw = await self.request(DISCOVER, {}, timeout=timeout)
         try:
@@ -173,12 +178,17 @@ class Modern(Session):
             head = _head(raw, method)
             if head.result_type is UNSET or head.result_type == "complete":
                 return raw
-            if head.result_type != "input_required":
-                message = f"{method}: a result of unknown type {head.result_type!r}"
+            if head.result_type != "input_required" or not self._has_rounds(method):
+                message = f"{method}: a result of unexpected type {head.result_type!r}"
                 raise AnswerError(INVALID_REQUEST, message)
             more = await self._answers(method, head, number)
         message = f"{method}: the server has asked for input {ROUNDS} times"
         raise AnswerError(INVALID_REQUEST, message)
+
+    def _has_rounds(self, method: str) -> bool:
+        """May the server answer this request with questions?"""
+        question = getattr(self.version.types, "InputRequiredResult", None)
+        return question in self.version.requests[method].results
 
     def with_meta(self, params: Json) -> Json:
         """The params of a request, with what every request says."""
@@ -196,11 +206,9 @@ class Modern(Session):
             return more
         asks = head.input_requests
         try:
-            answers = await asyncio.gather(
-                *(
-                    self._service.answer(self.version, ask.method, ask.params)
-                    for ask in asks.values()
-                )
+            answers = await together(
+                self._service.answer(self.version, ask.method, ask.params)
+                for ask in asks.values()
             )
         except McpError as error:
             raise AnswerError(error.code, f"{method}: {error.message}") from error

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Protocol
 from urllib.parse import urljoin, urlsplit
 
 from ..errors import ConnectionClosed, HttpError
-from .http1 import Requester, Response
+from .http1 import Requester, Response, locate
 
 TRIES = 5
 """So often is one request sent in all, for redirects and for new credentials."""
@@ -36,8 +38,7 @@ class Web:
         auth: Authorization | None = None,
         http: Any = None,
     ) -> None:
-        if urlsplit(url).scheme not in ("http", "https"):
-            raise ValueError(f"{url!r} is no http or https URL")
+        locate(url)  # which says what is wrong with it, if something is
         self.url = url
         self._headers = {k.lower(): v for k, v in (headers or {}).items()}
         self._auth = auth
@@ -50,13 +51,20 @@ class Web:
         headers: Mapping[str, str],
         body: bytes | None = None,
         url: str = "",
+        deadline: asyncio.Timeout | None = None,
     ) -> Response:
-        """The answer, whatever its status; not read yet."""
+        """The answer, whatever its status; not read yet.
+
+        A deadline does not count what it takes to get credentials: a user may log in.
+        """
         url = url or self.url
         requester = self._requester or self._connect()
         said = {**self._headers, **headers}
         for _ in range(TRIES):
-            authorization = None if self._auth is None else await self._auth.header()
+            authorization = None
+            if self._auth is not None:
+                with _paused(deadline):
+                    authorization = await self._auth.header()
             if authorization is not None:
                 said["authorization"] = authorization
             response = await requester.send(method, url, said, body)
@@ -65,8 +73,10 @@ class Web:
                 challenges = response.headers.get("www-authenticate", "")
                 if status == 401 or "insufficient_scope" in challenges:
                     response.close()
-                    if await self._auth.refused(status, challenges, authorization):
-                        continue
+                    with _paused(deadline):
+                        refused = self._auth.refused
+                        if await refused(status, challenges, authorization):
+                            continue
             elif status in (307, 308):
                 response.close()
                 url = _redirected(url, response)
@@ -93,6 +103,21 @@ class Web:
         """Close the connections, unless they are somebody else's."""
         if self._requester is not None and self._requester is not self._http:
             await self._requester.close()
+
+
+@contextmanager
+def _paused(deadline: asyncio.Timeout | None) -> Iterator[None]:
+    end = None if deadline is None else deadline.when()
+    if deadline is None or end is None:
+        yield
+        return
+    time = asyncio.get_running_loop().time
+    left = end - time()
+    deadline.reschedule(None)
+    try:
+        yield
+    finally:
+        deadline.reschedule(time() + left)
 
 
 def _redirected(url: str, response: Response) -> str:
