@@ -1,4 +1,4 @@
-"""`python -m tests.conformance`: the official suite against the server in `server.py`.
+"""`python -m tests.conformance`: the official suite against `server.py` and `client.py`.
 
 Exits 0 when all is well, 1 when a scenario fails (or one that is scored warns), 2 when
 the suite cannot be run. The first run installs it, for which it needs the network.
@@ -7,8 +7,11 @@ the suite cannot be run. The first run installs it, for which it needs the netwo
 from __future__ import annotations
 
 import argparse
+import asyncio
 import contextlib
 import http.client
+import json
+import shlex
 import shutil
 import signal
 import socket
@@ -16,30 +19,45 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from .report import Outcome, collect, table
-from .suite import CACHE, Suite, Unavailable, installed, tail
+from .report import Outcome, collect, table, totals
+from .suite import (
+    CACHE,
+    DONE,
+    LEGS,
+    LOG,
+    ROOT,
+    Scenario,
+    Suite,
+    Unavailable,
+    installed,
+    tail,
+)
 
-ROOT = Path(__file__).parents[2]
 START_SECONDS = 30
 STOP_SECONDS = 5
+SERVER_SECONDS = 30
+"""For one scenario; all of them together get twenty times as much."""
+CLIENT_SECONDS = 60
+AT_ONCE = 2
+"""So many runs of the suite with a client: each is a process of its own."""
 
 REVISIONS = ("2025-11-25", "2026-07-28")
-ALSO = {
-    "2025-11-25": (
-        "server-session-lifecycle",
-        "server-sse-polling",
-        "json-schema-2020-12",
-    ),
-    "2026-07-28": (
-        "json-schema-2020-12",
-        "http-header-validation",
-        "http-custom-header-server-validation",
-    ),
-}
-"""What the suite keeps no score of and is to pass nevertheless: not the extensions."""
+ALSO = (
+    "server-session-lifecycle",
+    "server-sse-polling",
+    "json-schema-2020-12",
+    "http-header-validation",
+    "http-custom-header-server-validation",
+    "json-schema-2020-12-preservation",
+    "auth/client-credentials-jwt",
+    "auth/client-credentials-basic",
+    "auth/enterprise-managed-authorization",
+    "auth/wif-jwt-bearer",
+)
+"""What the suite keeps no score of and is to pass nevertheless."""
 
 
 @contextlib.contextmanager
@@ -87,26 +105,91 @@ def _wait_for(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
     raise Unavailable(f"the server does not answer; it said:\n{tail(log)}")
 
 
-def required(suite: Suite, url: str, out: Path, revision: str) -> list[Outcome]:
-    """Everything that a revision requires, and what is to pass besides."""
-    suite.run(url, out / revision, "--requirements", revision)
-    found = collect(out / revision)
-    return [
-        Outcome(name, revision, scored, found.get(name, []))
-        for names, scored in ((suite.scored(revision), True), (ALSO[revision], False))
-        for name in names
-    ]
-
-
-def single(
-    suite: Suite, url: str, out: Path, scenario: str, revision: str
+async def server_leg(
+    suite: Suite, scenarios: Sequence[Scenario], out: Path, alone: bool
 ) -> list[Outcome]:
-    """One scenario."""
-    options = ("--scenario", scenario, "--spec-version", revision, "--force")
-    suite.run(url, out / revision, *options)
-    found = collect(out / revision)
-    scored = scenario in suite.scored(revision)
-    return [Outcome(scenario, revision, scored, found.get(scenario, []))]
+    """The server under test: one process, asked one thing after the other."""
+    outcomes = []
+    with fixture(out / "server.log") as url:
+        for revision in dict.fromkeys(scenario.revision for scenario in scenarios):
+            wanted = [s for s in scenarios if s.revision == revision]
+            what = ["--requirements", revision]
+            if alone:
+                what = one_alone(wanted[0])
+            place = out / f"server-{revision}"
+            timeout = ["--timeout", str(SERVER_SECONDS * 1000)]
+            await suite.run(
+                place, 20 * SERVER_SECONDS, "server", "--url", url, *timeout, *what
+            )
+            found = collect(place)
+            if not found:
+                said = tail(place / LOG)
+                raise Unavailable(f"the suite checked nothing; it said:\n{said}")
+            outcomes += [Outcome(s, found.get(s.name, [])) for s in wanted]
+    return outcomes
+
+
+async def client_leg(
+    suite: Suite, scenarios: Sequence[Scenario], out: Path
+) -> list[Outcome]:
+    """The client under test: one scenario at a time, where the suite is strict."""
+    free = asyncio.Semaphore(AT_ONCE)
+
+    async def one(scenario: Scenario) -> Outcome:
+        async with free:
+            return await with_client(suite, scenario, out)
+
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(one(scenario)) for scenario in scenarios]
+    return [task.result() for task in tasks]
+
+
+async def with_client(suite: Suite, scenario: Scenario, out: Path) -> Outcome:
+    """One scenario; it has passed if the suite and the client both say so."""
+    place = out / f"client-{scenario.revision}" / scenario.name
+    program = [sys.executable, "-m", "tests.conformance.client"]
+    arguments = ["client", "--command", shlex.join(program), *one_alone(scenario)]
+    timeout = ["--timeout", str(CLIENT_SECONDS * 1000)]
+    content = await suite.run(place, CLIENT_SECONDS + 30, *arguments, *timeout)
+    written = next(place.rglob("checks.json"), None)
+    if written is None:
+        return Outcome(scenario, [], f"no result; the suite said:\n{tail(place / LOG)}")
+    said = written.with_name("stdout.txt").read_text("utf-8").splitlines()
+    problem = ""
+    if DONE not in said[-1:]:  # Where the suite allows for errors, a crash is one, too.
+        errors = tail(written.with_name("stderr.txt"))
+        problem = f"the client did not come to its end; it said:\n{errors}"
+    elif not content:
+        problem = "the suite is not content"
+    return Outcome(scenario, json.loads(written.read_text("utf-8")), problem)
+
+
+def one_alone(scenario: Scenario) -> list[str]:
+    """The options for one scenario; forced, as extensions are of no revision."""
+    revision = scenario.revision
+    return ["--scenario", scenario.name, "--spec-version", revision, "--force"]
+
+
+def chosen(suite: Suite, options: argparse.Namespace) -> list[Scenario]:
+    """What to run: what a revision requires and what is to pass besides, or one."""
+    revisions = [options.spec_version] if options.spec_version else REVISIONS
+    listed = [s for revision in revisions for s in suite.scenarios(revision)]
+    name = options.scenario
+    if not name:
+        return [s for s in listed if s.scored or s.name in ALSO]
+    if wanted := [s for s in listed if s.name == name]:
+        return wanted
+    raise Unavailable(f"{', '.join(revisions)}: there is no scenario {name!r}")
+
+
+async def run(suite: Suite, options: argparse.Namespace, out: Path) -> list[Outcome]:
+    """The chosen scenarios, those of the server first."""
+    scenarios = chosen(suite, options)
+    server, client = ([s for s in scenarios if s.leg == leg] for leg in LEGS)
+    outcomes = []
+    if server:
+        outcomes += await server_leg(suite, server, out, bool(options.scenario))
+    return outcomes + await client_leg(suite, client, out)
 
 
 def main() -> int:
@@ -116,20 +199,13 @@ def main() -> int:
         "--spec-version", choices=REVISIONS, help="at this revision only"
     )
     options = parser.parse_args()
-    revisions = [options.spec_version] if options.spec_version else REVISIONS
     # Told to end, we end what we started first, as on Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     CACHE.mkdir(parents=True, exist_ok=True)
     out = Path(tempfile.mkdtemp(dir=CACHE, prefix="run-"))
     outcomes: list[Outcome] = []
     try:
-        suite = installed()
-        with fixture(out / "server.log") as url:
-            for revision in revisions:
-                if options.scenario:
-                    outcomes += single(suite, url, out, options.scenario, revision)
-                else:
-                    outcomes += required(suite, url, out, revision)
+        outcomes = asyncio.run(run(installed(), options, out))
         return report(outcomes, out)
     except Unavailable as error:
         print(f"conformance: {error}", file=sys.stderr)
@@ -148,17 +224,11 @@ def report(outcomes: list[Outcome], out: Path) -> int:
     for outcome in outcomes:
         for line in outcome.complaints():
             print(line)
-    revisions = dict.fromkeys(outcome.revision for outcome in outcomes)
-    print(", ".join(_total(outcomes, revision) for revision in revisions))
+    print(totals(outcomes))
     if all(outcome.passed for outcome in outcomes):
         return 0
-    print(f"what the suite and the server said is in {out}")
+    print(f"what the suite, the server and the clients said is in {out}")
     return 1
-
-
-def _total(outcomes: list[Outcome], revision: str) -> str:
-    scored = [o.passed for o in outcomes if o.scored and o.revision == revision]
-    return f"{sum(scored)}/{len(scored)} at {revision}"
 
 
 if __name__ == "__main__":

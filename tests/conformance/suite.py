@@ -8,9 +8,12 @@ which is what the package `node` would install from a script: no script is run.
 
 from __future__ import annotations
 
+import asyncio
+import os
 import platform
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -23,14 +26,28 @@ PIN = "0.2.0-alpha.12"
 NODE = "22"
 """The suite's bundle does not load in an older one."""
 INSTALL_SECONDS = 600
-RUN_SECONDS = 600
-SCENARIO_SECONDS = 30
 
-CACHE = Path(__file__).parents[2] / ".cache" / "conformance"
+LEGS = ("server", "client")
+LOG = "suite.log"
+DONE = "done"
+"""The last line of a client that has come to its end."""
+ROOT = Path(__file__).parents[2]
+CACHE = ROOT / ".cache" / "conformance"
 
 
 class Unavailable(Exception):
     """The suite cannot be run here; the message says what is missing."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One of the suite's scenarios, at one revision."""
+
+    name: str
+    revision: str
+    leg: str
+    """Who is under test: "server" or "client"."""
+    scored: bool
 
 
 @dataclass(frozen=True)
@@ -40,37 +57,44 @@ class Suite:
     node: Path
     home: Path
 
-    def scored(self, revision: str) -> list[str]:
-        """The server scenarios that a revision requires, as the suite lists them."""
+    def scenarios(self, revision: str) -> list[Scenario]:
+        """All that the suite lists for a revision, also those it keeps no score of."""
         text = (self.home / "requirements" / f"{revision}.yaml").read_text("utf-8")
-        section = re.search(r"^server:\n((?:[ #].*\n|\n)*)", text, re.MULTILINE)
-        names = re.findall(r"^\s*- ([\w-]+)\s*$", section[1], re.M) if section else []
-        if not names:
-            raise Unavailable(f"{PACKAGE} {PIN} has no requirements for {revision}")
-        return names
+        found = []
+        for leg in LEGS:
+            section = re.search(rf"^{leg}:\n((?:[ #].*\n|\n)*)", text, re.MULTILINE)
+            scored = re.findall(r"^\s*- (\S+)\s*$", section[1], re.M) if section else []
+            if not scored:
+                raise Unavailable(f"{PACKAGE} {PIN} has no {leg}s for {revision}")
+            others = re.findall(rf"- scenario: (\S+)\n\s+leg: {leg}\n", text)
+            for names, is_scored in ((scored, True), (others, False)):
+                found += [Scenario(name, revision, leg, is_scored) for name in names]
+        return found
 
-    def run(self, url: str, out: Path, *options: str) -> None:
-        """Run scenarios; what they found is in `out`, one folder each."""
+    async def run(self, out: Path, seconds: float, *arguments: str) -> bool:
+        """Run it; what it found is in `out`. Was it content?"""
         out.mkdir(parents=True, exist_ok=True)
         script = self.home / "dist" / "index.js"
-        timeout = ["--timeout", str(SCENARIO_SECONDS * 1000)]
-        command = [self.node, script, "server", "--url", url, "-o", out, *timeout]
-        log = out / "suite.log"
-        with log.open("wb") as to:
-            # `run` ends the process itself when time is up or somebody interrupts.
+        with (out / LOG).open("wb") as to:
+            process = await asyncio.create_subprocess_exec(
+                *map(str, (self.node, script, *arguments, "-o", out)),
+                cwd=ROOT,
+                stdin=subprocess.DEVNULL,
+                stdout=to,
+                stderr=subprocess.STDOUT,
+                # With what it starts it is a group, which ends as a whole.
+                start_new_session=True,
+            )
             try:
-                subprocess.run(
-                    [*map(str, command), *options],
-                    stdin=subprocess.DEVNULL,
-                    stdout=to,
-                    stderr=subprocess.STDOUT,
-                    timeout=RUN_SECONDS,
-                    check=False,
-                )
-            except subprocess.TimeoutExpired:
-                to.write(b"\nnot done in %d s: ended\n" % RUN_SECONDS)
-        if not any(out.glob("*/checks.json")):
-            raise Unavailable(f"the suite checked nothing; it said:\n{tail(log)}")
+                async with asyncio.timeout(seconds):
+                    return await process.wait() == 0
+            except TimeoutError:
+                to.write(b"\nnot done in %d s: ended\n" % seconds)
+                return False
+            finally:
+                if process.returncode is None:
+                    os.killpg(process.pid, signal.SIGKILL)
+                    await process.wait()
 
 
 def installed() -> Suite:

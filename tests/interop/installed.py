@@ -1,4 +1,4 @@
-"""The foreign clients: installed once into a cache, each at the version that is tested.
+"""The foreign programs: installed once into a cache, each at the version that is tested.
 
 Two runs may come at once: one installs while the other waits for it, and what has its
 name in the cache is complete.
@@ -26,6 +26,15 @@ TYPESCRIPT_SDK = {
     2: ("@modelcontextprotocol/client", "2.4.0"),
 }
 INSPECTOR = ("@modelcontextprotocol/inspector", "2.12.0")
+FASTMCP = "4.1.2"
+"""Not the newest, 4.1.6: from 4.1.3 on it requires certifi>=2026.10.19, which pip did
+not find when this was pinned."""
+NODE_SERVERS = {
+    "everything": "2026.8.31",
+    "filesystem": "2026.8.31",
+    "memory": "2026.8.31",
+}
+"""`@modelcontextprotocol/server-…`."""
 
 CACHE = Path(__file__).parents[2] / ".cache" / "interop"
 
@@ -46,17 +55,26 @@ class NodePackages:
         return package / "clients" / "launcher" / "build" / "index.js"
 
 
-@cache
 def python_sdk(major: int) -> Path:
     """The Python of an environment that has the SDK."""
+    return _python_with("mcp", PYTHON_SDK[major])
+
+
+def fastmcp() -> Path:
+    """The Python of an environment that has FastMCP."""
+    return _python_with("fastmcp", FASTMCP)
+
+
+@cache
+def _python_with(package: str, version: str) -> Path:
     here = f"python{sys.version_info.major}.{sys.version_info.minor}"
-    place = CACHE / f"mcp-{PYTHON_SDK[major]}-{here}"
+    place = CACHE / f"{package}-{version}-{here}"
     python = place / "bin" / "python"
     with _alone(place):
         if not python.exists():
             # What is there belongs to a Python that is gone.
             shutil.rmtree(place, ignore_errors=True)
-            _make_environment(place, f"mcp=={PYTHON_SDK[major]}")
+            _make_environment(place, f"{package}=={version}")
     return python
 
 
@@ -64,13 +82,26 @@ def python_sdk(major: int) -> Path:
 def node_packages() -> NodePackages:
     """The TypeScript SDKs and the Inspector, with a Node that can run them."""
     node = suite.node_package()
-    pinned = [*TYPESCRIPT_SDK.values(), INSPECTOR, (node, NODE)]
+    place = _from_npm(*TYPESCRIPT_SDK.values(), INSPECTOR, (node, NODE))
+    return NodePackages(place, place / "node_modules" / node / "bin" / "node")
+
+
+@cache
+def node_server(name: str) -> list[str]:
+    """The command of one of the protocol's example servers."""
+    package = f"@modelcontextprotocol/server-{name}"
+    place = _from_npm((package, NODE_SERVERS[name]))
+    script = place / "node_modules" / package / "dist" / "index.js"
+    return [str(node_packages().node), str(script)]
+
+
+def _from_npm(*pinned: tuple[str, str]) -> Path:
     packages = [f"{name}@{version}" for name, version in pinned]
     place = CACHE / "-".join(package.rpartition("/")[2] for package in packages)
     with _alone(place):
         if not place.exists():
             suite.install(place, *packages)
-    return NodePackages(place, place / "node_modules" / node / "bin" / "node")
+    return place
 
 
 @contextmanager

@@ -12,6 +12,7 @@ import typer
 from ..diff.command import diff
 from ..resources import VERSION
 from .bindings import check, generate
+from .live import call, inspect
 from .look import ir, methods
 from .schema import app as schema_app
 
@@ -65,5 +66,7 @@ app.add_typer(schema_app, name="schema")
 app.command("diff")(diff)
 app.command("ir")(ir)
 app.command("methods")(methods)
+app.command("inspect")(inspect)
+app.command("call")(call)
 
 __all__ = ["app"]

@@ -1,4 +1,4 @@
-"""Who may call a server: bearer tokens, and where clients get them.
+"""Who may call a server: bearer tokens, for those who check them and those who get them.
 
     from mcpgen.runtime.auth import Bearer, JwtVerifier
 
@@ -7,12 +7,48 @@
     auth = Bearer(verify, resource=resource, authorization_servers=[issuer])
     server.run("http", auth=auth)
 
-A server that authenticates nobody imports nothing of this.
+    from mcpgen.runtime.auth import OAuth
+
+    client = Client.http("https://example.com/mcp", auth=OAuth("https://example.com/mcp"))
+
+Who authenticates nobody imports nothing of this; servers and clients import their half.
 """
 
 from __future__ import annotations
 
-from .bearer import Bearer as Bearer
-from .bearer import Principal as Principal
-from .bearer import Unauthorized as Unauthorized
-from .jwt import JwtVerifier as JwtVerifier
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .bearer import Bearer as Bearer
+    from .bearer import Principal as Principal
+    from .bearer import Unauthorized as Unauthorized
+    from .errors import AuthError as AuthError
+    from .grants import ClientCredentials as ClientCredentials
+    from .grants import JwtBearer as JwtBearer
+    from .jwt import JwtVerifier as JwtVerifier
+    from .oauth import OAuth as OAuth
+    from .storage import FileStorage as FileStorage
+    from .storage import MemoryStorage as MemoryStorage
+    from .storage import TokenStorage as TokenStorage
+    from .tokens import StaticToken as StaticToken
+
+_HOMES = {
+    name: module
+    for module, names in {
+        "bearer": ("Bearer", "Principal", "Unauthorized"),
+        "errors": ("AuthError",),
+        "grants": ("ClientCredentials", "JwtBearer"),
+        "jwt": ("JwtVerifier",),
+        "oauth": ("OAuth",),
+        "storage": ("FileStorage", "MemoryStorage", "TokenStorage"),
+        "tokens": ("StaticToken",),
+    }.items()
+    for name in names
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -13,12 +13,12 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from inspect import isawaitable
 from typing import Any, TypeAlias
-from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 from msgspec import Struct
 
 from ..peer import log
+from .urls import absolute, site
 
 WELL_KNOWN = "/.well-known/oauth-protected-resource"
 MAX_TOKEN = 16 * 1024
@@ -26,9 +26,7 @@ MAX_TOKEN = 16 * 1024
 
 _CREDENTIALS = re.compile(r"bearer +([A-Za-z0-9\-._~+/]+=*)", re.ASCII | re.IGNORECASE)
 _SCHEME = re.compile(r"bearer(\s|$)", re.ASCII | re.IGNORECASE)
-_SCOPE = re.compile(r"[\x21\x23-\x5B\x5D-\x7E]+")
-_URL = re.compile(r"[\x21\x23-\x5B\x5D\x5F\x61-\x7A\x7E]+")
-"""The characters that a URL may have; none of them needs care in a header."""
+SCOPE = re.compile(r"[\x21\x23-\x5B\x5D-\x7E]+")
 
 
 class Principal(Struct, frozen=True):
@@ -95,20 +93,19 @@ class Bearer:
         """
         if isinstance(scopes, str) or isinstance(authorization_servers, str):
             raise TypeError("scopes and authorization_servers are lists of strings")
-        parts = _absolute(resource, "resource")
+        parts = absolute(resource, "resource")
         if not authorization_servers:
             raise ValueError("authorization_servers: clients need at least one")
         for server in authorization_servers:
-            _absolute(server, "authorization_servers")
+            absolute(server, "authorization_servers")
         for scope in (*scopes, *(scopes_supported or ())):
-            if not _SCOPE.fullmatch(scope):
+            if not SCOPE.fullmatch(scope):
                 raise ValueError(f"scopes: {scope!r} is not a scope")
         path = parts.path if parts.path != "/" else ""
         self.metadata_path = WELL_KNOWN + path
         """Where the metadata is to be served."""
         query = f"?{parts.query}" if parts.query else ""
-        site = f"{parts.scheme}://{parts.netloc}"
-        self.metadata_url = site + self.metadata_path + query
+        self.metadata_url = site(parts) + self.metadata_path + query
         self.resource = resource
         self._verify = verify
         self._scopes = tuple(scopes)
@@ -179,19 +176,3 @@ class Bearer:
         # Nothing in here comes from a request, and all of it was checked above.
         values = ", ".join(f'{key}="{value}"' for key, value in said.items() if value)
         return Unauthorized(status, f"Bearer {values}", message)
-
-
-def _absolute(url: str, what: str) -> SplitResult:
-    """The parts of a URL that names a server; ValueError when it does not."""
-    try:
-        parts = urlsplit(url)
-        is_named = parts.scheme in ("http", "https") and bool(parts.hostname)
-        is_named = is_named and parts.port != 0
-    except ValueError:  # a bad port, a bad IPv6 address
-        is_named = False
-    if not is_named or not _URL.fullmatch(url) or "#" in url or "@" in parts.netloc:
-        raise ValueError(
-            f"{what}: {url!r} must be an absolute URL such as https://example.com/mcp, "
-            "without fragment or user"
-        )
-    return parts

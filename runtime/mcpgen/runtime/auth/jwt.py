@@ -40,9 +40,9 @@ class JwtVerifier:
         audiences = [audience] if isinstance(audience, str) else list(audience)
         if not issuer or not audiences or not all(audiences):
             raise ValueError("issuer and audience must be named")
-        jws, jwt = _joserfc("jws"), _joserfc("jwt")
+        jws, jwt = joserfc("jws"), joserfc("jwt")
         self._decode = jwt.decode
-        self._problem: type[Exception] = _joserfc("errors").JoseError
+        self._problem: type[Exception] = joserfc("errors").JoseError
         self._registry = jws.JWSRegistry(
             algorithms=list(algorithms), strict_check_header=False
         )
@@ -59,7 +59,7 @@ class JwtVerifier:
 
     def replace_keys(self, keys: Keys) -> None:
         """Use these from now on: issuers change theirs now and then."""
-        self._keys = _imported(keys, self._algorithms)
+        self._keys = imported(keys, self._algorithms)
 
     def __call__(self, token: str) -> Principal | None:
         """Who the token stands for; None when it is not good here."""
@@ -96,8 +96,9 @@ def _check_algorithms(algorithms: Sequence[str]) -> None:
         raise ValueError("algorithms: either with shared secrets (HS…), or without")
 
 
-def _imported(keys: Keys, algorithms: Sequence[str]) -> Any:
-    jwk = _joserfc("jwk")
+def imported(keys: Keys, algorithms: Sequence[str]) -> Any:
+    """Keys of joserfc's."""
+    jwk = joserfc("jwk")
     if isinstance(keys, Mapping):
         if "keys" in keys:
             return jwk.KeySet.import_key_set(keys)
@@ -123,10 +124,11 @@ def _scopes(claims: dict[str, Any]) -> frozenset[str]:
     return frozenset(scope for scope in found if isinstance(scope, str))
 
 
-def _joserfc(module: str) -> Any:
+def joserfc(module: str) -> Any:
+    """A module of the library, or an error that names what to install."""
     try:
         return import_module(f"joserfc.{module}")
     except ImportError:
         raise ImportError(
-            "JwtVerifier needs joserfc: pip install 'mcpgen[auth]'"
+            "JSON Web Tokens need joserfc: pip install 'mcpgen[auth]'"
         ) from None
