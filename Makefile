@@ -21,7 +21,7 @@ test: $(STAMP)
 conformance: $(STAMP)
 	$(BIN)/python -m tests.conformance
 
-# Official SDKs and the Inspector; the first run installs them into .cache.
+# Official SDKs, the Inspector, servers of others; the first run installs them into .cache.
 interop: $(STAMP)
 	$(BIN)/python -m pytest -q -m interop tests/interop
 

@@ -36,7 +36,7 @@ not_scored:
 
 FAKE = """\
 import json, pathlib, subprocess, sys
-options = dict(zip(sys.argv[2::1], sys.argv[3::1]))
+options = dict(zip(sys.argv[2:], sys.argv[3:]))
 status, last, code = options["--scenario"].split("/")
 place = pathlib.Path(options["-o"], options["--scenario"] + "-2026-01-01T00-00-00-000Z")
 place.mkdir(parents=True)
@@ -50,7 +50,8 @@ sys.exit(int(code))
 
 HANGING = """\
 import pathlib, subprocess, sys
-child = subprocess.Popen([sys.executable, "-c", "print(input())"], stdin=subprocess.PIPE)
+command = [sys.executable, "-c", "print(input())"]
+child = subprocess.Popen(command, stdin=subprocess.PIPE)
 place = pathlib.Path(sys.argv[-1])
 place.joinpath("child").write_text(str(child.pid))
 place.joinpath("suite").write_text("here")

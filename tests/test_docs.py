@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 from pathlib import Path
@@ -25,7 +26,8 @@ BLOCKS = [
 
 @pytest.mark.parametrize("block", BLOCKS)
 def test_examples_are_python(block: str) -> None:
-    compile(block, "example", "exec")
+    # What stands in a coroutine may be shown without one.
+    compile(block, "example", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
 
 
 def test_the_transport_of_the_guide_is_the_one_that_is_tested() -> None:

@@ -21,12 +21,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcpgen.cli import app
 from mcpgen.cli.parameters import Arguments, Schema, typed
 from mcpgen.cli.questions import Deadline
 from mcpgen.cli.targets import find_target
 from mcpgen.diagnostics import CompileError
+from typer.testing import CliRunner
 
 from .runtime.exchange_http import serving
+from .runtime.oauth_world import Answer, Seen, World, on_loopback
 
 ROOT = Path(__file__).parent.parent
 TIME_LIMIT = 60
@@ -147,12 +150,13 @@ import json, sys
 answers = json.loads(sys.argv[1])
 for text in sys.stdin:
     asked = json.loads(text)
-    if "id" in asked:
+    if asked.get("method") == "notifications/initialized" and "early" in answers:
+        print(json.dumps(answers["early"]), flush=True)
+    elif "id" in asked and "method" in asked:
         answer = answers.get(asked["method"])
         error = {"error": {"code": -32601, "message": "no\\x1b[31m such method"}}
         said = error if answer is None else {"result": answer}
-        if answer != "nothing":
-            print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **said}), flush=True)
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **said}), flush=True)
 """
 
 
@@ -204,7 +208,7 @@ def mcpgen(
         timeout=TIME_LIMIT,
     )
     assert done.returncode == code, done.stdout + done.stderr
-    assert "Traceback" not in done.stderr
+    assert not done.stderr.startswith("Traceback")
     assert "\x1b" not in done.stdout + done.stderr
     return done
 
@@ -214,6 +218,14 @@ def refused(*arguments: str, **env: str) -> str:
     done = mcpgen(*arguments, code=2, **env)
     assert not done.stdout
     return done.stderr
+
+
+def refused_at_once(*arguments: str) -> str:
+    """The same for what fails before anything is started: no process is needed."""
+    result = CliRunner().invoke(app, list(arguments))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert isinstance(result.exception, SystemExit)
+    return result.stderr
 
 
 # --- start-up -------------------------------------------------------------------------
@@ -237,8 +249,8 @@ def test_help_waits_for_nothing_of_this() -> None:
 
 PAGE = r"""weather 1.2.3  [red]Weather[/red] \x1b[31mfor people
 Protocol 2026-07-28
-Offers   logging, prompts (listChanged), resources (listChanged, subscribe),
-         tools (listChanged)
+Offers   completions, logging, prompts (listChanged), resources
+         (listChanged, subscribe), tools (listChanged)
 
 Instructions
   Name a city.
@@ -264,10 +276,10 @@ Tools (11)
 NARROW = r"""weather 1.2.3  [red]Weather[/red]
   \x1b[31mfor people
 Protocol 2026-07-28
-Offers   logging, prompts
-         (listChanged), resources
-         (listChanged, subscribe), tools
-         (listChanged)
+Offers   completions, logging,
+         prompts (listChanged),
+         resources (listChanged,
+         subscribe), tools (listChanged)
 
 Instructions
   Name a city.
@@ -281,8 +293,9 @@ Tools (11)
 
     \x1b]0;gotcha\x07\u202e
     [bold]It[/bold] is never wrong.
-      city: string required  Where: the
-        name of a city, or of a village
+      city: string required  Where:
+        the name of a city, or of a
+        village
       days: integer = 3
 """
 END = """
@@ -451,7 +464,7 @@ def test_what_a_tool_does_not_take_is_not_sent(weather: str) -> None:
 )
 def test_arguments_that_are_none(words: list[str], why: str) -> None:
     """Before a server is even started."""
-    assert why in refused("call", "no-such-command", "forecast", *words)
+    assert why in refused_at_once("call", "no-such-command", "forecast", *words)
 
 
 PROPERTIES = {
@@ -666,8 +679,9 @@ def test_the_last_words_of_a_server(weather: str) -> None:
 
 
 def test_a_server_that_says_nothing(weather: str) -> None:
-    shown = refused("inspect", "cat", "--timeout", "0.2", "--version", NEWEST)
-    assert "error[timeout] cat" in shown
+    silent = shlex.join([sys.executable, "-c", "import sys; sys.stdin.read()"])
+    shown = refused("inspect", silent, "--timeout", "0.2")
+    assert "error[timeout] python" in shown
     assert "--timeout SECONDS" in shown
     shown = refused("call", weather, "hang", "--timeout", "0.5")
     assert "error[timeout]" in shown
@@ -754,7 +768,7 @@ def test_an_address_where_nobody_is() -> None:
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (["", ""], "is empty"),
+        ([""], "is empty"),
         (["python 'x"], "No closing quotation"),
         (["ftp://example.com/x"], "is not a URL of http or https"),
         (["http://user:hidden@example.com/"], "without a password"),
@@ -769,12 +783,12 @@ def test_an_address_where_nobody_is() -> None:
         (["http://127.0.0.1/", "--header", "A: b\nC: hidden"], "on one line"),
         (["http://127.0.0.1/", "--header", "A B: hidden"], "NAME: VALUE"),
         (["http://127.0.0.1/", "--bearer-env", "NOT_SET_ANYWHERE"], "is not set"),
-        (["http://127.0.0.1/", "--bearer-env", "A=hidden"], "is not set"),
+        (["http://127.0.0.1/", "--bearer-env", "A=hidden"], "no value"),
         (["cat", "--version", "2025-11-26"], 'did you mean "2025-11-25"?'),
     ],
 )
 def test_commands_that_make_no_sense(arguments: list[str], why: str) -> None:
-    shown = refused("inspect", *filter(None, arguments) if any(arguments) else [""])
+    shown = refused_at_once("inspect", *arguments)
     assert why in shown
     assert "hidden" not in shown
 
@@ -785,8 +799,8 @@ def test_commands_that_make_no_sense(arguments: list[str], why: str) -> None:
 def test_entries_of_hosts(weather: str, url: str, tmp_path: Path) -> None:
     program, *arguments = shlex.split(weather)
     (tmp_path / "sub").mkdir()
-    entry = {"command": program, "args": arguments, "env": {"PLACE": "${WHERE:-${x"}}
-    entry["env"] = {"PLACE": "${WHERE:-home}"}
+    where = {"PLACE": "${WHERE:-home}"}
+    entry = {"command": program, "args": arguments, "env": where}
     claude = tmp_path / ".mcp.json"
     claude.write_text(json.dumps({"mcpServers": {"weather": {**entry, "cwd": "sub"}}}))
     call = ("call", "weather", "steps", "--config", str(claude))
@@ -854,8 +868,52 @@ def test_entries_that_are_none(
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    shown = refused("inspect", "a", "--config", str(tmp_path / "none.json"))
+    shown = refused_at_once("inspect", "a", "--config", str(tmp_path / "none.json"))
     assert "error[file-unreadable] none.json" in shown
+
+
+# --- logging in -----------------------------------------------------------------------
+
+BROWSER = """
+import sys, urllib.request
+urllib.request.urlopen(sys.argv[1], timeout=30).close()
+"""
+
+
+def test_logging_in_with_a_browser(tmp_path: Path) -> None:
+    browser = tmp_path / "browser.py"
+    browser.write_text(BROWSER)
+    env = {
+        "BROWSER": f"{shlex.join([sys.executable, str(browser)])} %s",
+        "XDG_CONFIG_HOME": str(tmp_path),
+    }
+
+    async def inspect(address: str) -> str:
+        done = await asyncio.to_thread(mcpgen, "inspect", address, "--oauth", **env)
+        return done.stdout
+
+    async def main() -> None:
+        async with asyncio.timeout(TIME_LIMIT), on_loopback() as world:
+            world.pages[world.mcp] = lambda seen: _protected(world, seen)
+            assert f"Protocol {NEWEST}\n" in await inspect(world.mcp)
+            assert f"Protocol {NEWEST}\n" in await inspect(world.mcp)
+            logins = [asked for asked in world.asked if "/authorize?" in asked]
+            assert len(logins) == 1  # the second time it is known
+
+    asyncio.run(main())
+    assert (tmp_path / "mcpgen/tokens.json").stat().st_mode & 0o777 == 0o600
+
+
+def _protected(world: World, seen: Seen) -> Answer:
+    """A modern server that offers nothing, to those who have a token."""
+    status, challenge = world.serve(seen.headers.get("authorization"))
+    if status != 200:
+        return Answer(status, {"www-authenticate": challenge}, b"")
+    result = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+    result |= {"supportedVersions": [NEWEST], "capabilities": {}}
+    answer = {"jsonrpc": "2.0", "id": json.loads(seen.body)["id"], "result": result}
+    body = json.dumps(answer).encode()
+    return Answer(200, {"content-type": "application/json"}, body)
 
 
 # --- how it ends ----------------------------------------------------------------------
@@ -1015,6 +1073,21 @@ def test_without_a_terminal_the_answer_is_no(weather: str) -> None:
     assert "https://example.com/\\x1b[31mlogin" in done.stderr
 
 
+def test_a_question_that_belongs_to_no_call() -> None:
+    schema = {"type": "object", "properties": {}}
+    params = {"message": "Already?", "requestedSchema": schema}
+    early = {"jsonrpc": "2.0", "id": "q", "method": "elicitation/create"}
+    tool = {"name": "t", "inputSchema": {"type": "object"}}
+    server = saying(
+        early={**early, "params": params},
+        tools_list={"tools": [tool]},
+        tools_call={"content": [{"type": "text", "text": "done"}]},
+    )
+    done = mcpgen("call", server, "t")
+    assert done.stdout == "done\n"
+    assert done.stderr.startswith("The server asks: Already?\ndeclined: ")
+
+
 def test_progress_is_for_terminals(weather: str) -> None:
     with terminal("call", weather, "steps") as screen:
         shown = screen.rest()
@@ -1026,14 +1099,15 @@ def test_time_does_not_run_while_the_user_is_asked() -> None:
     async def main() -> None:
         loop = asyncio.get_running_loop()
         deadline, later = Deadline(0.02), asyncio.Event()
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(TIME_LIMIT), deadline:
-                with deadline.paused():
-                    loop.call_later(0.06, later.set)
-                    await later.wait()
-                    deadline.again()
-                    assert deadline.is_paused
-                assert later.is_set()
-                await loop.create_future()
+        async with asyncio.timeout(TIME_LIMIT), deadline.running():
+            with deadline.paused():
+                loop.call_later(0.06, later.set)
+                await later.wait()
+                deadline.again()
+                assert deadline.is_paused
+            await loop.create_future()
 
-    asyncio.run(main())
+    before = time.monotonic()
+    with pytest.raises(TimeoutError):
+        asyncio.run(main())
+    assert 0.08 <= time.monotonic() - before < TIME_LIMIT

@@ -1,4 +1,4 @@
-"""`python -m tests.conformance`: the official suite against `server.py` and `client.py`.
+"""`python -m tests.conformance`: the official suite on `server.py` and `client.py`.
 
 Exits 0 when all is well, 1 when a scenario fails (or one that is scored warns), 2 when
 the suite cannot be run. The first run installs it, for which it needs the network.
@@ -113,9 +113,7 @@ async def server_leg(
     with fixture(out / "server.log") as url:
         for revision in dict.fromkeys(scenario.revision for scenario in scenarios):
             wanted = [s for s in scenarios if s.revision == revision]
-            what = ["--requirements", revision]
-            if alone:
-                what = one_alone(wanted[0])
+            what = one_alone(wanted[0]) if alone else ["--requirements", revision]
             place = out / f"server-{revision}"
             timeout = ["--timeout", str(SERVER_SECONDS * 1000)]
             await suite.run(
@@ -224,7 +222,8 @@ def report(outcomes: list[Outcome], out: Path) -> int:
     for outcome in outcomes:
         for line in outcome.complaints():
             print(line)
-    print(totals(outcomes))
+    if scored := totals(outcomes):
+        print(scored)
     if all(outcome.passed for outcome in outcomes):
         return 0
     print(f"what the suite, the server and the clients said is in {out}")

@@ -1,6 +1,6 @@
 """The client under test: does what the scenarios of the conformance suite ask for.
 
-`python -m tests.conformance.client URL`; which scenario it is stands in the environment.
+`python -m tests.conformance.client URL`; the scenario's name is in the environment.
 Only the public API is used here. The last line is DONE when all went as it should, also
 where that means to stop: a crash is never taken for a refusal.
 """
@@ -48,7 +48,7 @@ REFUSED = (
 TOKEN_TYPE = "urn:ietf:params:oauth:token-type:"
 
 
-# --- what is asked of the server --------------------------------------------------------
+# --- what is asked of the server ------------------------------------------------------
 
 
 async def use_everything(client: Client, _: Mapping[str, Any]) -> None:
@@ -91,7 +91,7 @@ PROGRAMS = {
 }
 
 
-# --- what the server asks of us ---------------------------------------------------------
+# --- what the server asks of us -------------------------------------------------------
 
 
 async def fill_in(params: Any) -> dict[str, Any]:
@@ -104,7 +104,7 @@ async def sample(params: Any) -> str:
     return "A model would say something here."
 
 
-# --- who we are -------------------------------------------------------------------------
+# --- who we are -----------------------------------------------------------------------
 
 
 def authorization(url: str, scenario: str, context: Mapping[str, Any]) -> Any:
@@ -169,7 +169,7 @@ def exchange(method: str, url: str, form: str = "") -> tuple[bytes, HTTPMessage]
         connection.close()
 
 
-# --- one run ----------------------------------------------------------------------------
+# --- one run --------------------------------------------------------------------------
 
 
 async def run(

@@ -35,7 +35,7 @@ class Outcome:
     def passed(self) -> bool:
         """Whether it counts as passed; a scenario that checked nothing does not.
 
-        The suite forgives a server's warnings. Where it keeps score, nobody else should.
+        The suite forgives a server's warnings. Where it keeps score, we do not.
         """
         counts = self.counts
         forgiven = not (self.scenario.scored and counts["WARNING"])

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import os
 import selectors
 import sys
+import time
 from asyncio import StreamReader, StreamWriter
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
@@ -67,7 +69,14 @@ class _LeapingLoop(asyncio.SelectorEventLoop):
 class _LeapingSelector(selectors.DefaultSelector):
     now = 0.0
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._end = time.monotonic() + TIME_LIMIT
+
     def select(self, timeout: float | None = None) -> Any:
+        if time.monotonic() > self._end:
+            self._end = math.inf  # so that everything can be tidied up
+            raise TimeoutError("busy for ever")
         # What was sent to oneself over a socket arrives almost at once.
         wait = timeout if not timeout else min(timeout, ARRIVAL_SECONDS)
         ready = super().select(wait)
@@ -420,11 +429,15 @@ class Web:
     async def stop(self) -> None:
         assert self._server is not None
         self._server.close()
+        await self._server.wait_closed()
+        self._server = None
         for writer in self._open:
             writer.transport.abort()
-        await self._server.wait_closed()
 
     async def _serve(self, reader: StreamReader, writer: StreamWriter) -> None:
+        if self._server is None:  # it was about to come when it was too late
+            writer.transport.abort()
+            return
         self.connections += 1
         self._open.add(writer)
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import itertools
+import os
 import random
 import re
 import socket
@@ -15,14 +16,13 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from functools import wraps
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import h11
-import httpx
-import httpx2
 import pytest
-import uvloop
 from mcpgen.runtime.client.http1 import (
     Http1,
     HttpBroken,
@@ -33,6 +33,13 @@ from mcpgen.runtime.client.http1 import (
 )
 from mcpgen.runtime.client.httpx import Httpx
 
+LOOPS: list[Any] = [asyncio.new_event_loop]
+if find_spec("uvloop") is not None:
+    LOOPS.append(import_module("uvloop").new_event_loop)
+CLIENTS: list[Any] = [
+    import_module(name).AsyncClient for name in ("httpx2", "httpx") if find_spec(name)
+]
+httpx_only = pytest.mark.skipif(not find_spec("httpx2"), reason="no httpx2 here")
 MIB = 2**20
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 Reader = asyncio.StreamReader
@@ -293,7 +300,7 @@ async def test_urls_that_are_refused_without_saying_what_is_in_them(url: str) ->
         ("accept-encoding", "gzip"),
     ],
 )
-@pytest.mark.parametrize("make", [Http1, Httpx])
+@pytest.mark.parametrize("make", [Http1, pytest.param(Httpx, marks=httpx_only)])
 @on_loop
 async def test_headers_that_are_refused(
     make: Callable[[], Requester], name: str, value: str
@@ -769,15 +776,15 @@ async def test_a_server_may_hang_up_at_any_turn(
     async def handle(reader: Reader, writer: Writer) -> None:
         await next_request(reader)
         writer.write(OK)
-        await turns(count)
+        await turns(next(patience))
         writer.close()
         await writer.wait_closed()
 
+    patience = itertools.count()
     options = {"ssl": tls_server(certificate)} if secure else {}
     trusting = ssl.create_default_context(cafile=str(certificate))
     async with serving(handle, **options) as served, client(verify=trusting) as http:
-        for count in range(30):
-            assert await get(http, served.url) == b"ok"
+        for _ in range(40):
             await turns(10)
             assert await get(http, served.url) == b"ok"
 
@@ -816,7 +823,7 @@ def closed_port() -> int:
         return int(listening.getsockname()[1])
 
 
-@pytest.mark.parametrize("make", [Http1, Httpx])
+@pytest.mark.parametrize("make", [Http1, pytest.param(Httpx, marks=httpx_only)])
 @on_loop
 async def test_no_connection(make: Callable[[], Requester]) -> None:
     http = make()
@@ -859,7 +866,7 @@ async def test_close_ends_everything() -> None:
             writer.write(OK if "ok" in line else HEAD + b"\r\nso far")
         await reader.read()
 
-    async with serving(handle) as served, client(connections=3) as http:
+    async with serving(handle) as served, client(connections=2) as http:
         assert await get(http, served.url + "ok") == b"ok"
         busy = [asyncio.create_task(get(http, served.url + x)) for x in ("", "silent")]
         other = served.url.replace("127.0.0.1", "localhost")
@@ -965,7 +972,7 @@ def tls_server(certificate: Path) -> ssl.SSLContext:
     return context
 
 
-@pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+@pytest.mark.parametrize("new_loop", LOOPS)
 def test_tls(certificate: Path, monkeypatch: pytest.MonkeyPatch, new_loop: Any) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     chosen: list[str | None] = []
@@ -1004,7 +1011,7 @@ async def test_a_certificate_that_nobody_trusts(certificate: Path) -> None:
             assert await get(http, served.url) == b"ok"
 
 
-@pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+@pytest.mark.parametrize("new_loop", LOOPS)
 def test_tls_that_is_cut_cancelled_or_stale(certificate: Path, new_loop: Any) -> None:
     trusting = ssl.create_default_context(cafile=str(certificate))
     part = HEAD + b"content-length: 9\r\n\r\nok"
@@ -1040,7 +1047,8 @@ def test_tls_that_is_cut_cancelled_or_stale(certificate: Path, new_loop: Any) ->
     on_loop(main, new_loop)()
 
 
-def test_on_uvloop() -> None:
+@pytest.mark.parametrize("new_loop", LOOPS)
+def test_on_other_loops(new_loop: Any) -> None:
     async def main() -> None:
         answers = answering(OK, CHUNKED, SIZED, OK + OK)
         async with serving(answers) as served, client() as http:
@@ -1057,7 +1065,7 @@ def test_on_uvloop() -> None:
                 await asyncio.wait([task])
                 assert await get(http, served.url) == b"ok"
 
-    on_loop(main, uvloop.new_event_loop)()
+    on_loop(main, new_loop)()
 
 
 # Fuzz
@@ -1150,15 +1158,16 @@ async def test_no_nonsense_is_believed(seed: int) -> None:
 # Through httpx
 
 
+@httpx_only
 @on_loop
 async def test_httpx_does_the_same() -> None:
     part = HEAD + b"content-length: 9\r\n\r\nok"
     away = b"HTTP/1.1 307 Away\r\nlocation: /x\r\ncontent-length: 0\r\n\r\n"
     zipped = HEAD + b"content-encoding: gzip\r\ncontent-length: 2\r\n\r\nok"
-    for kind in (httpx2.AsyncClient, httpx.AsyncClient, None):
+    for kind in (*CLIENTS, None):
         answers = answering(CHUNKED, away, OK, zipped, part)
         async with serving(answers) as served:
-            own: Any = kind and kind(follow_redirects=True, timeout=0.2)
+            own: Any = kind and kind(follow_redirects=True)
             http = Httpx(own)
             answer = await http.send("POST", served.url, {"x": "y"}, b"{}")
             assert (answer.status, answer.headers["x-one"]) == (200, "a, b")
@@ -1182,6 +1191,24 @@ async def test_httpx_does_the_same() -> None:
                 await own.aclose()
 
 
+@httpx_only
+@on_loop
+async def test_httpx_has_no_timeout_but_for_the_connection() -> None:
+    httpx2: Any = import_module("httpx2")
+    seen: list[Any] = []
+
+    def answer(request: Any) -> Any:
+        seen.append(request.extensions["timeout"])
+        return httpx2.Response(200, content=b"ok")
+
+    async with httpx2.AsyncClient(
+        transport=httpx2.MockTransport(answer), timeout=3
+    ) as own:
+        assert await get(Httpx(own), "http://example.invalid/") == b"ok"
+    assert seen == [{"connect": 3, "read": None, "write": None, "pool": None}]
+
+
+@httpx_only
 @on_loop
 async def test_httpx_and_an_answer_that_is_cut() -> None:
     part = HEAD + b"content-length: 9\r\n\r\nok"
@@ -1194,6 +1221,7 @@ async def test_httpx_and_an_answer_that_is_cut() -> None:
         await http.close()
 
 
+@httpx_only
 @on_loop
 async def test_httpx_and_cancellation() -> None:
     async with serving(answering(HEAD + b"content-length: 9\r\n\r\nok")) as served:
@@ -1247,6 +1275,7 @@ def test_where_a_proxy_is_demanded(
     assert proxied(url) is expected
 
 
+@httpx_only
 def test_a_proxy_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     lines: list[str] = []
 
@@ -1279,7 +1308,7 @@ def test_what_the_client_imports() -> None:
         "import sys, mcpgen.runtime.client.http1 as h; h.proxied('http://a/');"
         "print(*{'urllib.request', 'http.client', 'httpx2', 'email'} & {*sys.modules})"
     )
-    environment = {"PATH": ""}
+    environment = {k: v for k, v in os.environ.items() if "proxy" not in k.lower()}
     done = subprocess.run(
         [sys.executable, "-c", program],
         capture_output=True,

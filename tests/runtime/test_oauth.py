@@ -607,6 +607,16 @@ def test_a_client_that_people_registered_stays_with_its_issuer() -> None:
             assert not posts(world, "new.example/token")
 
 
+def test_not_even_a_login_that_failed_lets_it_go_elsewhere() -> None:
+    world = World(Issuer(denies="access_denied"))
+    auth = oauth(world, **preregistered(world))
+    assert failure(auth, world).code == "access_denied"
+    other = world.add(Issuer("https://new.example"))
+    world.resource["authorization_servers"] = [other.url]
+    assert "https://new.example" in str(failure(auth, world))
+    assert not other.questions
+
+
 def test_the_issuer_can_be_chosen() -> None:
     world = World()
     other = world.add(Issuer("https://other.example"))
@@ -944,13 +954,13 @@ def test_a_server_without_rotation() -> None:
     auth = oauth(world, clock=clock)
     assert run(call(auth, world)) == 200
     (token,) = world.issuer.refresh_tokens
-    issue = world.issuer._issue
+    world.issuer.refreshes = False  # and nothing new is given either
+    held = {run(auth.header())}
     for _ in range(3):
-        world.issuer.refreshes = False
         clock.now += 3600
-        run(auth.header())
+        held.add(run(auth.header()))
         assert posts(world, "/token")[-1].form["refresh_token"] == token
-    world.issuer._issue = issue
+    assert len(held) == 4
 
 
 def test_a_dead_refresh_token_leads_to_the_user() -> None:
@@ -1081,6 +1091,31 @@ def test_who_gives_up_does_not_stop_the_others() -> None:
 
     run(main())
     assert len(world.issuer.questions) == 1
+
+
+def test_nobody_waits_for_a_login_that_is_not_for_them() -> None:
+    world, clock = World(), Clock()
+    is_asked = asyncio.Event()
+
+    async def browse(url: str) -> str:
+        is_asked.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def main() -> None:
+        auth = oauth(world, clock=clock)
+        assert await call(auth, world) == 200
+        held = await auth.header()
+        auth.redirect = browse
+        world.needs = ["more"]
+        stepping_up = asyncio.create_task(call(auth, world))
+        await is_asked.wait()
+        clock.now += 3600
+        assert await asyncio.wait_for(auth.header(), 5) == held
+        stepping_up.cancel()
+        await asyncio.wait([stepping_up])
+
+    run(main())
 
 
 def test_when_all_give_up_nothing_is_left() -> None:
@@ -1432,8 +1467,13 @@ def test_strangers_are_turned_away(
     assert browser.page().startswith(b"HTTP/1.1 200 ")
 
 
-def test_a_request_in_pieces(browser: Browser) -> None:
+def test_requests_in_pieces_and_without_end(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mcpgen.runtime.auth.redirect.HEAD_SECONDS", 1000)
+
     def return_to(back: str) -> bytes:
+        assert visit(back, b"A" * 100_000) == b""
         parts = urlsplit(back)
         with socket.create_connection((parts.hostname, parts.port), 10) as peer:
             peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -728,6 +728,7 @@ def test_a_connect_that_fails() -> None:
     run(main)
 
 
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # the order is up to the GC
 def test_a_loop_that_is_closed_without_care() -> None:
     process = Process(["cat"], grace=LONG)
     before = open_fds(), children()

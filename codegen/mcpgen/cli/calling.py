@@ -89,7 +89,7 @@ async def call(
                 await client.set_level(level)
         params = {"name": tool, "arguments": given}
         try:
-            async with deadline:
+            async with deadline.running():
                 raw = await client.request(
                     CALL, params, timeout=LONGEST, progress=reports.progress
                 )

@@ -87,14 +87,14 @@ def _oauth(url: str) -> Any:
 
 
 def run(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run it to its end, or until Ctrl-C or SIGTERM: then, too, everything is closed."""
+    """Run it to its end, or until Ctrl-C or a signal: then, too, everything is closed."""
 
     async def main() -> T:
         task = asyncio.current_task()
         assert task is not None
-        with suppress(NotImplementedError):  # Windows
-            loop = asyncio.get_running_loop()
-            loop.add_signal_handler(signal.SIGTERM, task.cancel)
+        with suppress(NotImplementedError, AttributeError):  # Windows
+            for number in (signal.SIGTERM, signal.SIGHUP):
+                asyncio.get_running_loop().add_signal_handler(number, task.cancel)
         return await work()
 
     try:

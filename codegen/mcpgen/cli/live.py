@@ -93,7 +93,7 @@ def call(
     words: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[NAME=VALUE]...",
+            metavar="NAME=VALUE",
             help="Arguments: name=value, name:=JSON, name=@FILE.",
         ),
     ] = None,
@@ -164,7 +164,8 @@ def call(
         if as_json:
             for path in saved.values():
                 tell(f"saved as {path}")
-        typer.echo(answer.as_json() if as_json else answer.as_text(saved))
+        text = answer.as_json() if as_json else answer.as_text(saved)
+        typer.echo(text, color=True)  # text in a pipe stays as the tool gave it
         if answer.is_error:
             if more := last_words(said):
                 tell(more)

@@ -272,8 +272,11 @@ def _capabilities(capabilities: dict[str, Any]) -> Iterator[str]:
 
 
 def _hints(tool: types.Tool) -> Iterator[str]:
-    """What is explicitly said; nothing else can be known."""
+    """What is explicitly said; of what only reads, less means something."""
+    is_harmless = getattr(tool.annotations, "read_only_hint", UNSET) is True
     for key, (if_true, if_false) in HINTS.items():
+        if is_harmless and key in ("destructive_hint", "idempotent_hint"):
+            continue
         said = getattr(tool.annotations, key, UNSET)
         if isinstance(said, bool):
             yield if_true if said else if_false

@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,7 +18,7 @@ from .parameters import Schema, typed
 from .terminal import block, compact, is_interactive, line, tell
 
 LONGEST = 64 * 1024
-"""Characters of an answer."""
+"""Characters of a question, and of an answer."""
 
 
 class Deadline:
@@ -26,7 +26,8 @@ class Deadline:
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._timer = asyncio.timeout(seconds)
+        self._timer: asyncio.Timeout | None = None
+        """While it runs; a server may report and ask at other times, too."""
         self._asking = 0
 
     @property
@@ -34,29 +35,35 @@ class Deadline:
         """Is the user being asked?"""
         return self._asking > 0
 
-    async def __aenter__(self) -> None:
-        await self._timer.__aenter__()
-
-    async def __aexit__(self, *raised: Any) -> None:
-        await self._timer.__aexit__(*raised)
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Time runs; TimeoutError when it is over."""
+        try:
+            async with asyncio.timeout(self._seconds) as self._timer:
+                yield
+        finally:
+            self._timer = None
 
     def again(self) -> None:
         """The server shows that it is alive: its time begins anew."""
-        if not self.is_paused and not self._timer.expired():
-            now = asyncio.get_running_loop().time()
-            self._timer.reschedule(now + self._seconds)
+        if not self.is_paused:
+            self._reschedule(asyncio.get_running_loop().time() + self._seconds)
 
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Time is the user's now."""
         self._asking += 1
-        if not self._timer.expired():
-            self._timer.reschedule(None)
+        self._reschedule(None)
         try:
             yield
         finally:
             self._asking -= 1
             self.again()
+
+    def _reschedule(self, when: float | None) -> None:
+        if self._timer is not None:
+            with suppress(RuntimeError):  # it is over at this very moment
+                self._timer.reschedule(when)
 
 
 class Questions:
@@ -80,7 +87,7 @@ class Questions:
     ) -> dict[str, Any] | str:
         async with self._turn:
             self._make_room()
-            tell(f"The server asks: {block(asked.message)}")
+            tell(f"The server asks: {block(asked.message[:LONGEST])}")
             with self._deadline.paused():
                 try:
                     return await question()
@@ -194,8 +201,9 @@ def _choices(about: Any) -> dict[str, str]:
     values = about.get("enum")
     titles = about.get("enumNames")
     if isinstance(values, list):
-        named = titles if isinstance(titles, list) else values
-        return {str(v): str(t) for v, t in zip(values, named, strict=False)}
+        is_named = isinstance(titles, list) and len(titles) == len(values)
+        named = titles if is_named else values
+        return {str(v): str(t) for v, t in zip(values, named, strict=True)}
     options = about.get("oneOf") or about.get("anyOf") or []
     return {
         str(option["const"]): str(option.get("title", option["const"]))

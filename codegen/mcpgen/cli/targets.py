@@ -222,12 +222,16 @@ def _variable(found: re.Match[str]) -> str:
 def _setting(text: str) -> tuple[str, str]:
     name, is_given, value = text.partition("=")
     if not name or "\0" in text:
-        raise fail("option-malformed", "--env is NAME=VALUE, or NAME to pass it on")
+        raise fail(
+            "option-malformed", "a variable is NAME=VALUE, or NAME to pass it on"
+        )
     return name, value if is_given else _ours(name)
 
 
 def _ours(name: str) -> str:
     """A variable of our own environment."""
+    if not _NAME.fullmatch(name):  # perhaps a secret, so it is not repeated
+        raise fail("option-malformed", "the name of a variable is expected, no value")
     if name not in os.environ:
         raise _unset(name)
     return os.environ[name]

@@ -119,7 +119,9 @@ async def ask_user(ctx: Context) -> str | InputRequiredResult:
     else:
         answer = ctx.input_responses["it"]
         person = answer.content and Person(**answer.content)
-    return answer.action + (f" {person.name} {person.age}" if person else "")
+    if not person:
+        return answer.action
+    return f"{answer.action} {person.model_dump_json(exclude_unset=True)}"
 
 
 @server.tool

@@ -83,7 +83,7 @@ async def ask_user(ctx: Context) -> str:
     result = await ctx.elicit("Who are you?", Person)
     if result.action != "accept":
         return result.action
-    return f"{result.action} {result.data.name} {result.data.age}"
+    return f"{result.action} {result.data.model_dump_json(exclude_unset=True)}"
 
 
 @server.tool()

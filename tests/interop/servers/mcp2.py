@@ -110,7 +110,7 @@ async def ask_user(
     """Have the client's user fill in a form."""
     if not isinstance(answer, AcceptedElicitation):
         return answer.action
-    return f"{answer.action} {answer.data.name} {answer.data.age}"
+    return f"{answer.action} {answer.data.model_dump_json(exclude_unset=True)}"
 
 
 async def the_roots() -> ListRoots:

@@ -77,7 +77,6 @@ async def find_issuer(
     if preferred and named and preferred not in named:
         raise AuthError(f"{server_url} relies on {named[0]!r:.200}, not on {preferred}")
     issuer = preferred or (named or [own])[0]
-    endpoints.check(issuer)
     base = site(urlsplit(issuer))
     path = issuer.removeprefix(base).rstrip("/")
     urls = [base + OAUTH + path, base + OPENID + path, base + path + OPENID]

@@ -14,7 +14,7 @@ MARK = b"\xef\xbb\xbf"
 
 
 class Event(Struct):
-    """One event; `data` is empty for one that only gives an id or a delay."""
+    """One event that says something."""
 
     kind: str = "message"
     data: bytes = b""
@@ -34,24 +34,26 @@ async def read(
     """The events of a stream, until it ends; the position moves along."""
     lines = _Lines(limit)
     kind, data, size = "message", [], 0
+    last_id = position.last_id
     async for chunk in response.chunks():
         for line in lines.feed(chunk):
             if line:
                 name, _, value = line.partition(b":")
                 value = value.removeprefix(b" ")
                 if name == b"data":
-                    size += len(value)
+                    size += len(value) + 1
                     if size > limit:
                         raise _too_long(limit)
                     data.append(value)
                 elif name == b"event":
                     kind = value.decode("utf-8", "replace")
                 elif name == b"id" and b"\0" not in value:
-                    position.last_id = value.decode("latin-1")
-                elif name == b"retry" and value.isdigit():
-                    position.retry = min(int(value), 3_600_000) / 1000
+                    last_id = value.decode("latin-1")
+                elif name == b"retry" and value.isdigit() and len(value) < 10:
+                    position.retry = int(value) / 1000
             else:
-                if data:
+                position.last_id = last_id  # only now has the event come
+                if any(data):
                     yield Event(kind, b"\n".join(data))
                 kind, data, size = "message", [], 0
 

@@ -58,7 +58,7 @@ class Answer(Body):
         self.status = response.status_code
         self.headers: Headers = dict(response.headers.items())
         self._response = response
-        self._parts = response.aiter_raw()
+        self._parts = response.aiter_bytes()
         self._closing = closing
 
     async def __anext__(self) -> bytes:

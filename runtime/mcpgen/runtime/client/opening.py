@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
@@ -71,8 +72,8 @@ class Opening:
                 _legacy_servers.discard(self._key)  # it is another one by now
         silent = False
         try:
-            patience = PROBE_SECONDS if self._legacy else self._profile.timeout
-            session = await self._discovered(patience)
+            longest = PROBE_SECONDS if self._legacy else math.inf
+            session = await self._discovered(min(self._profile.timeout, longest))
             if session is not None:
                 return session
         except RequestTimeout:

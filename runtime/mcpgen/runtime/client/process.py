@@ -71,7 +71,7 @@ class Process:
         self.pid: int | None = None
         """Of the child that runs."""
         self.returncode: int | None = None
-        """Of the last child: its exit code, or minus the signal that ended it."""
+        """Of the last child, once it was reaped: its exit code, or minus a signal."""
         self.stderr_tail: list[str] = []
         """The last lines that the last child wrote to stderr."""
 
@@ -83,7 +83,7 @@ class Process:
         popen = self._spawn()
         self.pid, self.returncode, self.stderr_tail = popen.pid, None, []
         try:
-            # Its end waits for no loop: nothing is left behind, whatever happens.
+            # Leaving it needs no loop: nothing stays behind, not even if that is gone.
             with popen, ExitStack() as clean:
                 await _Child(self, popen, clean).serve(connect)
         finally:
@@ -119,10 +119,11 @@ class _Child:
         loop, popen, longest = self._loop, self._popen, self._process.max_line
         pipes = [pipe for pipe in (popen.stdin, popen.stdout, popen.stderr) if pipe]
         stdin, stdout, stderr = (pipe.fileno() for pipe in pipes)
-        if lines.can_poll(stdin):
+        if lines.can_poll(stdin):  # or, on Windows, a write waits until there is room
             os.set_blocking(stdin, False)
         self._writer = writer = _Writer(loop, stdin, lambda _: lines.settle(self._over))
-        # Both sides must not wait for the other to read: we wait only if all else fails.
+        # If both sides read no more until the other does, both wait for ever. So we go
+        # on reading, unless the server makes us hoard far too many answers.
         writer.most = 4 * longest
         self._hang_up = self._clean.enter_context(ExitStack())
         self._hang_up.enter_context(pipes[0])
@@ -154,13 +155,13 @@ class _Child:
         except (DecodeError, RecursionError):
             self._skipped += 1
             if self._skipped <= TAIL:
-                log.warning("skipped a line on stdout, no message: %r", data[:40])
+                log.warning("the server printed what is no message: %r", data[:40])
             return None
         return self._receiver.receive(data)
 
     def _take_stderr(self, chunk: bytes) -> None:
         process = self._process
-        # Of a very long line the end will do.
+        # Of a line that has no end in sight, its last part will do.
         *whole, self._rest = (self._rest[-lines.CHUNK :] + chunk).split(b"\n")
         if chunk:
             self._stderr.read_on()

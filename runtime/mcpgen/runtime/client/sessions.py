@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET, Raw, Struct, UnsetType, field
 
 from .. import versions
 from ..errors import INVALID_REQUEST, AnswerError, McpError, NotSupported
@@ -101,12 +101,13 @@ class Session:
             data = msgspec.json.encode({**params, "_meta": meta})
             return await ask(method, data, deadline=deadline, headers=headers)
 
-    def _agreed(self, version: Version, found: Json) -> None:
+    def _agreed(
+        self, version: Version, capabilities: Json, instructions: str, info: Json
+    ) -> None:
         self.version = self._service.version = version
-        self.capabilities = found.get("capabilities", {})
-        self.instructions = found.get("instructions", "")
-        named = found.get("_meta", {}).get(SERVER_INFO) or found.get("serverInfo")
-        self.server_info = named or {}
+        self.capabilities = capabilities
+        self.instructions = instructions
+        self.server_info = info
 
 
 class Legacy(Session):
@@ -132,7 +133,8 @@ class Legacy(Session):
         except ValueError as error:
             message = f"a malformed answer to {INITIALIZE}: {error}"
             raise AnswerError(INVALID_REQUEST, message) from None
-        self._agreed(version, found)
+        said = found.get("instructions", "")
+        self._agreed(version, found["capabilities"], said, found["serverInfo"])
         self.connection.speak(version)
         await self.connection.tell(INITIALIZED)
         await self.connection.settled()
@@ -154,12 +156,13 @@ class Modern(Session):
         self.connection.speak(version)
         raw = await self.request(DISCOVER, {}, timeout=timeout)
         try:
-            supported = msgspec.json.decode(raw, type=_Discovered).supported_versions
-        except msgspec.ValidationError as error:
+            found = msgspec.json.decode(raw, type=_Discovered)
+        except (msgspec.DecodeError, RecursionError) as error:
             message = f"a malformed answer to {DISCOVER}: {error}"
             raise AnswerError(INVALID_REQUEST, message) from None
-        self._agreed(version, msgspec.json.decode(raw))
-        return supported
+        info = found.meta.get(SERVER_INFO) or found.server_info
+        self._agreed(version, found.capabilities, found.instructions, info)
+        return found.supported_versions
 
     async def request(
         self,
@@ -221,10 +224,26 @@ class Modern(Session):
         return True
 
 
+class _Info(Struct):
+    """Of a server's name and version, what every server has."""
+
+    name: str
+    version: str
+
+
 class _Discovered(Struct, rename="camel"):
+    """What must be right in an answer; not all servers are as exact as the schema."""
+
     supported_versions: list[str]
     capabilities: Json
     instructions: str = ""
+    server_info: Json = {}
+    meta: Json = field(default_factory=dict, name="_meta")
+
+    def __post_init__(self) -> None:
+        info = self.meta.get(SERVER_INFO, self.server_info)
+        if info != {}:
+            msgspec.convert(info, _Info)
 
 
 class _Asked(Struct):

@@ -69,20 +69,30 @@ class Web:
                 said["authorization"] = authorization
             response = await requester.send(method, url, said, body)
             status = response.status
-            if status in (401, 403) and self._auth is not None:
-                challenges = response.headers.get("www-authenticate", "")
-                if status == 401 or "insufficient_scope" in challenges:
-                    response.close()
-                    with _paused(deadline):
-                        refused = self._auth.refused
-                        if await refused(status, challenges, authorization):
-                            continue
-            elif status in (307, 308):
+            if status in (307, 308):
                 response.close()
                 url = _redirected(url, response)
-                continue
-            return response
+            elif status in (401, 403) and self._auth is not None:
+                with _paused(deadline):
+                    if not await self._has_better(response, authorization):
+                        return response
+                response.close()
+            else:
+                return response
         raise HttpError(response.status, "it says so again and again")
+
+    async def _has_better(self, response: Response, sent: str | None) -> bool:
+        """A request was refused: are there other credentials by now?"""
+        challenges = response.headers.get("www-authenticate", "")
+        if self._auth is None:
+            return False
+        if response.status == 403 and "insufficient_scope" not in challenges:
+            return False
+        try:
+            return await self._auth.refused(response.status, challenges, sent)
+        except BaseException:
+            response.close()
+            raise
 
     def _connect(self) -> Requester:
         from .http1 import Http1, proxied
@@ -149,7 +159,7 @@ async def refusal(response: Response) -> HttpError:
         message = excerpt(await response.read(EXCERPT))
     except ConnectionClosed as problem:
         message = str(problem)  # the status says more than that
-    seconds = float(after) if after.isdigit() else None
+    seconds = float(after) if after.isascii() and after.isdigit() else None
     return HttpError(response.status, message, retry_after=seconds)
 
 
