@@ -149,6 +149,12 @@ def told(method: str, **params: Any) -> str:
     return json.dumps({"jsonrpc": "2.0", "method": method, "params": params})
 
 
+def text_of(outcome: Any) -> str:
+    """The text that is the first thing in a result."""
+    text: str = outcome.content[0].text
+    return text
+
+
 def text_result(text: str) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": text}]}
 

@@ -593,9 +593,9 @@ def test_roots_may_change() -> None:
 
 # --- rounds ---------------------------------------------------------------------------
 
-STATE = '{"a": "ö\\u0000\ud83d\ude00",  "b":1}=='.encode("utf-16", "surrogatepass").decode(
-    "utf-16"
-)
+STATE = '{"a": "ö\\u0000\ud83d\ude00",  "b":1}=='.encode(
+    "utf-16", "surrogatepass"
+).decode("utf-16")
 
 
 def required(state: str | None = None, **asks: Any) -> dict[str, Any]:
@@ -652,7 +652,10 @@ def test_rounds(method: str, params: Any, asking: Any, final: Any) -> None:
             filled = {"action": "accept", "content": {"name": "Ada"} | DEFAULTS}
             assert more == [
                 {"requestState": None, "inputResponses": None},
-                {"requestState": STATE, "inputResponses": {"one": filled, "two": roots}},
+                {
+                    "requestState": STATE,
+                    "inputResponses": {"one": filled, "two": roots},
+                },
                 {"requestState": None, "inputResponses": {"three": roots}},
                 {"requestState": "x", "inputResponses": None},
             ]
@@ -1263,5 +1266,3 @@ def test_many_calls_at_once_in_flat_memory(transport: str) -> None:
                 await rounds(client)
 
     run(main)
-
-

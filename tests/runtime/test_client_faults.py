@@ -42,7 +42,7 @@ FINE = result(2, text_result("fine"))
 def connected(log: Path, *steps: str, **options: Any) -> Client:
     """A client of a child that opens a session and then goes through the steps."""
     command = child(log, *session(LEGACY, *steps))
-    options = {"versions": [LEGACY], "timeout": 5.0, "stderr": lambda line: None} | options
+    options = {"timeout": 5.0, "stderr": lambda line: None, **options}
     return Client.stdio(command, **options)
 
 
@@ -174,7 +174,9 @@ def test_a_server_that_dies_while_nobody_asks(log: Path) -> None:
 
 def test_a_server_that_dies_again_and_again(log: Path) -> None:
     async def main() -> None:
-        async with connected(log, "hear", "exit 3", "again", "exit 5", restart=True) as c:
+        async with connected(
+            log, "hear", "exit 3", "again", "exit 5", restart=True
+        ) as c:
             with pytest.raises(ServerCrashed) as crash:
                 await c.list_tools()
             assert crash.value.returncode == 5

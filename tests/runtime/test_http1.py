@@ -731,17 +731,17 @@ async def test_a_connection_that_turns_out_closed_is_replaced_once() -> None:
             bodies.append((await next_request(reader)).body)
             writer.write(answer)
 
-    async def post(http: Http1, url: str, body: bytes) -> bytes:
-        return await (await http.send("POST", url, {}, body)).read(2)
+    async def put(http: Http1, url: str, body: bytes) -> bytes:
+        return await (await http.send("PUT", url, {}, body)).read(2)
 
     async with serving(handle) as served, client() as http:
-        assert await post(http, served.url, b"1") == b"ok"
-        assert await post(http, served.url, b"2") == b"ok"
+        assert await put(http, served.url, b"1") == b"ok"
+        assert await put(http, served.url, b"2") == b"ok"
         await served.gone.get()
         await served.gone.get()
-        assert await post(http, served.url, b"3") == b"ok"
+        assert await put(http, served.url, b"3") == b"ok"
         with pytest.raises(HttpBroken, match="hung up") as caught:
-            await post(http, served.url, b"4")
+            await put(http, served.url, b"4")
         assert caught.value.sent
         assert bodies == [b"1", b"2", b"2", b"3", b"4", b"4"]
         assert served.connections == 4

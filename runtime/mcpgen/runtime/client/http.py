@@ -162,6 +162,8 @@ class HttpConnection:
             failures = 0 if position.last_id != seen else failures + 1
             if not self._can_resume() or not position.last_id or failures > RESUMPTIONS:
                 raise problem
+            pause = PAUSE if position.retry is None else position.retry
+            await asyncio.sleep(min(pause, LONGEST_PAUSE))
             response = await self._resumed(position)
 
     async def _feed(
@@ -191,8 +193,7 @@ class HttpConnection:
         return self._version is not None and bool(self._version.traits.resumable)
 
     async def _resumed(self, position: events.Position) -> Response:
-        pause = PAUSE if position.retry is None else position.retry
-        await asyncio.sleep(min(pause, LONGEST_PAUSE))
+        """A stream for what has not come yet."""
         headers = {**self._own_headers(), "accept": EVENTS}
         if position.last_id:
             headers["last-event-id"] = position.last_id
@@ -233,29 +234,29 @@ class HttpConnection:
     async def _stay(self, opened: asyncio.Event) -> None:
         """Hear what belongs to no request, for as long as the server offers that."""
         position = events.Position()
-        position.retry = 0.0
-        pause = PAUSE
+        failures = 0
         while not self.closed:
             try:
                 response = await self._resumed(position)
             except HttpError as error:
                 if error.status < 500 and error.status != 429:
                     return  # it has no such stream, or no such session
+                pause = error.retry_after or PAUSE
+                failures += 1
             except ConnectionClosed:
-                pass
+                pause = PAUSE
+                failures += 1
             else:
-                position.retry, pause = None, PAUSE
                 opened.set()
+                failures = 0
                 try:
                     await self._feed(events.read(response, position, self._limit))
                 except ConnectionClosed as problem:
                     log.debug("the stream of the server broke: %s", problem)
                 finally:
                     response.close()
-            if position.retry is None:
-                await asyncio.sleep(pause)
-                position.retry = 0.0
-            pause = min(2 * pause, LONGEST_PAUSE)
+                pause = PAUSE if position.retry is None else position.retry
+            await asyncio.sleep(min(pause * 2**failures, LONGEST_PAUSE))
 
     async def tell(self, method: str, params: bytes | None = None) -> None:
         """Post a notification, and wait until the server has it."""

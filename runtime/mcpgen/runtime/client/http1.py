@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import select
 import sys
 from collections import defaultdict
 from collections.abc import AsyncIterator, Generator, Mapping
@@ -45,6 +46,9 @@ Headers = Mapping[str, str]
 T = TypeVar("T")
 Parser = Generator[None, None, T]
 """A part of a parser, which yields when it needs more bytes."""
+
+REPEATABLE = ("GET", "HEAD", "PUT", "DELETE")
+"""Methods that do no more when they are sent twice (RFC 9110, 9.2.2)."""
 
 
 class HttpBroken(ConnectionClosed):
@@ -196,7 +200,7 @@ class Http1:
             try:
                 if again or not pool.idle or not answer.follow(pool.idle.pop()):
                     await self._connect(answer, url, sent=again)
-                if await answer.begins(request):
+                if await answer.begins(request, method in REPEATABLE):
                     break
             except BaseException:
                 answer.close()
@@ -271,7 +275,8 @@ class _Answer(asyncio.Protocol, Body):
     def follow(self, previous: _Answer) -> bool:
         """Use its connection, unless that is being closed."""
         transport = previous.transport
-        if transport.is_closing():
+        if transport.is_closing() or _has_something(transport):
+            transport.abort()
             return False
         previous._expiry.cancel()
         self._pool.open.discard(previous)
@@ -280,10 +285,15 @@ class _Answer(asyncio.Protocol, Body):
         self.connection_made(transport)
         return True
 
-    async def begins(self, request: bytes) -> bool:
-        """Send the request; has it an answer, or was an idle connection closed?"""
+    async def begins(self, request: bytes, repeatable: bool) -> bool:
+        """Send the request; has it an answer, or was an idle connection closed?
+
+        A server may have acted on what it read before it hung up, so what must not
+        happen twice is not sent again.
+        """
         if not self._over:
             self.transport.write(request)
+            self._may_be_stale = repeatable and self._may_be_stale
         try:
             while not self.status:
                 await self._more()
@@ -436,6 +446,16 @@ class _Answer(asyncio.Protocol, Body):
         text = self._unparsed[:end].decode("latin-1")
         del self._unparsed[: end + len(mark)]
         return text
+
+
+def _has_something(transport: asyncio.Transport) -> bool:
+    """Is there something to read, though nothing was asked? Then it is a hang-up."""
+    fd = transport.get_extra_info("socket").fileno()
+    if not hasattr(select, "poll"):
+        return bool(select.select([fd], [], [], 0)[0])
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    return bool(poll.poll(0))
 
 
 def _match(pattern: re.Pattern[str], text: str, what: str) -> tuple[str, ...]:

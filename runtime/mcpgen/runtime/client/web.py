@@ -132,7 +132,9 @@ def _paused(deadline: asyncio.Timeout | None) -> Iterator[None]:
 
 def _redirected(url: str, response: Response) -> str:
     """Where to send it instead: on the same server, or credentials would leak."""
-    target = urljoin(url, response.headers.get("location", ""))
+    if "location" not in response.headers:
+        raise HttpError(response.status, "it redirects to nowhere")
+    target = urljoin(url, response.headers["location"])
     if origin(target) != origin(url):
         raise HttpError(
             response.status, f"it redirects to another server, {target!r}: use that URL"
