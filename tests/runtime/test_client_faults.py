@@ -31,6 +31,7 @@ from .scripted import (
     result,
     run,
     session,
+    text_of,
     text_result,
     told,
 )
@@ -42,8 +43,13 @@ FINE = result(2, text_result("fine"))
 def connected(log: Path, *steps: str, **options: Any) -> Client:
     """A client of a child that opens a session and then goes through the steps."""
     command = child(log, *session(LEGACY, *steps))
-    options = {"timeout": 5.0, "stderr": lambda line: None, **options}
-    return Client.stdio(command, **options)
+    return Client.stdio(
+        command, versions=[LEGACY], timeout=5.0, stderr=ignore, **options
+    )
+
+
+def ignore(line: str) -> None:
+    """What a child cries is looked at where it is kept."""
 
 
 @pytest.fixture
@@ -96,9 +102,7 @@ def test_a_server_that_dies_before_it_greets(
     log: Path, steps: list[str], versions: list[str]
 ) -> None:
     async def main() -> None:
-        client = Client.stdio(
-            child(log, *steps), versions=versions, stderr=lambda line: None
-        )
+        client = Client.stdio(child(log, *steps), versions=versions, stderr=ignore)
         with pytest.raises(ServerCrashed) as crash:
             await client.__aenter__()
         assert crash.value.returncode == 4
@@ -360,7 +364,7 @@ def test_what_is_no_answer_is_dropped(case: str, version: str) -> None:
                 await line.message()
                 await line.says(DROPPED[case].encode("latin-1"))
                 await line.says(FINE, FINE, error(2, -1))
-            assert call.result().content[0].text == "fine"
+            assert text_of(call.result()) == "fine"
             await still_works(line, client)
 
     run(main, leap=True)
@@ -372,7 +376,7 @@ async def still_works(line: Line, client: Client) -> None:
         while (asked := await line.message()).get("method") != "tools/call":
             assert "error" in asked  # what could not be read was answered so
         await line.says(result(asked["id"], text_result("still")))
-    assert call.result().content[0].text == "still"
+    assert text_of(call.result()) == "still"
 
 
 def test_a_server_that_never_answers() -> None:

@@ -957,46 +957,44 @@ def test_a_stream_is_resumed(version: str, how: str) -> None:
 
 def test_a_stream_is_not_resumed_for_ever() -> None:
     async def main() -> None:
-        async with Web(ignored=("DELETE",)) as web:
-            async with greeted(web, session="s") as client:
-                (await web.asked()).answer(405)
-                async with during(client.call_tool("t", timeout=50)) as call:
-                    exchange = await web.asked("tools/call")
-                    exchange.stream()
-                    exchange.event("", "id: 1", "retry: 1")
-                    exchange.cut()
-                    resumed = 0
-                    while not call.done():
-                        async with during(web.asked()) as asking:
-                            await asyncio.wait(
-                                [asking, call], return_when=asyncio.FIRST_COMPLETED
-                            )
-                            if call.done():
-                                asking.cancel()
-                                continue
-                        resumed += 1
-                        asking.result().stream()
-                        asking.result().cut()
-                assert isinstance(call.exception(), ConnectionClosed)
-                assert 3 <= resumed <= 10
+        async with Web(ignored=("DELETE",)) as web, greeted(web, session="s") as client:
+            (await web.asked()).answer(405)
+            async with during(client.call_tool("t", timeout=50)) as call:
+                exchange = await web.asked("tools/call")
+                exchange.stream()
+                exchange.event("", "id: 1", "retry: 1")
+                exchange.cut()
+                resumed = 0
+                while not call.done():
+                    async with during(web.asked()) as asking:
+                        await asyncio.wait(
+                            [asking, call], return_when=asyncio.FIRST_COMPLETED
+                        )
+                        if call.done():
+                            asking.cancel()
+                            continue
+                    resumed += 1
+                    asking.result().stream()
+                    asking.result().cut()
+            assert isinstance(call.exception(), ConnectionClosed)
+            assert 3 <= resumed <= 10
 
     run(main, leap=True)
 
 
 def test_a_stream_that_cannot_be_resumed() -> None:
     async def main() -> None:
-        async with Web(ignored=("DELETE",)) as web:
-            async with greeted(web, session="s") as client:
+        async with Web(ignored=("DELETE",)) as web, greeted(web, session="s") as client:
+            (await web.asked()).answer(405)
+            async with during(client.call_tool("t")) as call:
+                exchange = await web.asked("tools/call")
+                exchange.stream()
+                exchange.event("", "id: 1")
+                exchange.cut()
                 (await web.asked()).answer(405)
-                async with during(client.call_tool("t")) as call:
-                    exchange = await web.asked("tools/call")
-                    exchange.stream()
-                    exchange.event("", "id: 1")
-                    exchange.cut()
-                    (await web.asked()).answer(405)
-                problem = call.exception()
-                assert isinstance(problem, HttpError | ConnectionClosed)
-                await still_works(web, client)
+            problem = call.exception()
+            assert isinstance(problem, HttpError | ConnectionClosed)
+            await still_works(web, client)
 
     run(main, leap=True)
 

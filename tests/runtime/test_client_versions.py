@@ -41,6 +41,7 @@ from .scripted import (
     opened,
     result,
     run,
+    text_of,
     text_result,
     told,
 )
@@ -90,12 +91,6 @@ async def connected(
             path = {"http": "/mcp", "sse": "/sse"}[transport]
             async with Client.http(base + path, **options) as client:
                 yield client
-
-
-def text_of(outcome: Any) -> str:
-    assert [block.type for block in outcome.content] == ["text"]
-    text: str = outcome.content[0].text
-    return text
 
 
 # --- features -------------------------------------------------------------------------
@@ -150,10 +145,13 @@ async def calls(client: Client, version: str, heard: Heard) -> None:
 
 
 async def reads(client: Client, version: str, heard: Heard) -> None:
+    text: Any
     (text,) = (await client.read_resource("test://text")).contents
     assert text.text == "some text"
+    image: Any
     (image,) = (await client.read_resource("test://image")).contents
     assert image.blob == "iVBORw0K"
+    item: Any
     (item,) = (await client.read_resource("test://items/7")).contents
     assert (item.uri, item.text) == ("test://items/7", "item 7")
     with pytest.raises(AnswerError) as missing:
@@ -163,6 +161,7 @@ async def reads(client: Client, version: str, heard: Heard) -> None:
 
 
 async def prompts(client: Client, version: str, heard: Heard) -> None:
+    message: Any
     (message,) = (await client.get_prompt("greet", name="Bo")).messages
     assert (message.role, message.content.text) == ("user", "Say hello to Bo.")
     with pytest.raises(AnswerError) as missing:
@@ -207,7 +206,7 @@ async def is_asked(client: Client, version: str, heard: Heard) -> None:
     else:
         assert text_of(visited) == "accept"
     outcome = await client.call_tool("roots")
-    assert "file:///one" in outcome.content[0].text
+    assert "file:///one" in text_of(outcome)
     assert "file:///two" in repr(outcome.content)
     await client.roots_changed()
 
@@ -322,9 +321,9 @@ FRAMES = {
         *(OPENED, CALL, CANCEL),
     ),
     "2026-07-28": (
-        '{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{%s}}' % META,
+        '{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{' + META + "}}",
         '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":'
-        '{"name":"t","arguments":{"x":"ö"},%s}}' % META,
+        '{"name":"t","arguments":{"x":"ö"},' + META + "}}",
         CANCEL,
     ),
 }
@@ -463,8 +462,8 @@ MODERN_CODES = (-32020, -32021, -32022)
 
 
 def refused(code: int, *supported: str) -> Callable[[Any], str]:
-    data = {"data": {"supported": list(supported)}} if supported else {}
-    return lambda asked: error(asked["id"], code, **data)
+    more: dict[str, Any] = {"data": {"supported": list(supported)}} if supported else {}
+    return lambda asked: error(asked["id"], code, **more)
 
 
 def found(*versions: str) -> Callable[[Any], str]:
@@ -808,7 +807,7 @@ def test_no_common_version_of_the_new_era(answer: Answer) -> None:
 
 
 def test_unknown_versions_are_refused_at_once() -> None:
-    with pytest.raises(ValueError, match="2031-01-01.*2026-07-28 are known"):
+    with pytest.raises(ValueError, match=r"2031-01-01.*2026-07-28 are known"):
         Client(Line(), versions=["2031-01-01"])
 
 

@@ -789,18 +789,53 @@ async def test_a_server_may_hang_up_at_any_turn(
             assert await get(http, served.url) == b"ok"
 
 
+@pytest.mark.parametrize(("method", "beginning"), [("POST", b""), ("GET", b"H")])
 @on_loop
-async def test_nothing_is_sent_again_once_an_answer_began() -> None:
+async def test_what_a_server_may_have_acted_on_is_not_sent_again(
+    method: str, beginning: bytes
+) -> None:
     async def handle(reader: Reader, writer: Writer) -> None:
-        for answer in (OK, b"H"):
+        for answer in (OK, beginning):
             await next_request(reader)
             writer.write(answer)
 
     async with serving(handle) as served, client() as http:
         assert await get(http, served.url) == b"ok"
-        with pytest.raises(HttpBroken, match="hung up"):
-            await get(http, served.url)
+        with pytest.raises(HttpBroken, match="hung up") as caught:
+            await http.send(method, served.url, {})
+        assert caught.value.sent
         assert served.connections == 1
+
+
+@pytest.mark.parametrize("new_loop", LOOPS)
+@pytest.mark.parametrize("secure", [False, True])
+def test_connections_that_were_closed_meanwhile(
+    certificate: Path, secure: bool, new_loop: Any
+) -> None:
+    ends: list[int] = []
+
+    async def handle(reader: Reader, writer: Writer) -> None:
+        await next_request(reader)
+        ends.append(writer.get_extra_info("socket").fileno())
+        writer.write(OK)
+        await next_request(reader)
+
+    async def main() -> None:
+        options = {"ssl": tls_server(certificate)} if secure else {}
+        trusting = ssl.create_default_context(cafile=str(certificate))
+        async with (
+            serving(handle, **options) as served,
+            client(verify=trusting) as http,
+        ):
+            for count in range(1, 4):
+                answer = await http.send("POST", served.url, {}, b"{}")
+                assert await answer.read(2) == b"ok"
+                assert served.connections == count
+                # The loop has no turn in which to notice it.
+                with socket.socket(fileno=os.dup(ends[-1])) as end:
+                    end.shutdown(socket.SHUT_WR)
+
+    on_loop(main, new_loop)()
 
 
 @on_loop

@@ -237,6 +237,11 @@ class Client:
         if self._session is not None:
             await self._session.connection.close()
 
+    @property
+    def _reopens(self) -> bool:
+        """Is a connection that ended opened again when it is needed?"""
+        return self._restart or self._web is not None
+
     async def _ready(self) -> Session:
         """The session; opened for the first time, or again where that is wanted."""
         session = self._session
@@ -249,7 +254,7 @@ class Client:
             if session is None or session.connection.closed:
                 if self._closed:
                     raise ConnectionClosed("the client was closed")
-                if session is not None and not (self._restart or self._web):
+                if session is not None and not self._reopens:
                     return session  # which says why it has ended
                 self._opening = asyncio.ensure_future(self._opened())
                 session = self._session = await self._until_opened()
@@ -406,6 +411,8 @@ class Client:
         self, session: Session, problem: Exception, patience: retries.Patience
     ) -> None:
         """Do what makes another attempt worth it; raises the problem if nothing does."""
+        if session.connection.closed and not self._reopens:
+            raise problem
         if isinstance(problem, SessionExpired):
             patience.reopen(problem)
             await session.connection.close()

@@ -34,6 +34,7 @@ from .web import EXCERPT, Web, excerpt, media_type, refusal
 
 JSON = "application/json"
 EVENTS = "text/event-stream"
+POSTED = {"content-type": JSON, "accept": f"{JSON}, {EVENTS}"}
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 """Method → the param that the header Mcp-Name repeats."""
 RESUMPTIONS = 5
@@ -194,7 +195,7 @@ class HttpConnection:
 
     async def _resumed(self, position: events.Position) -> Response:
         """A stream for what has not come yet."""
-        headers = {**self._own_headers(), "accept": EVENTS}
+        headers = self._own_headers(accept=EVENTS)
         if position.last_id:
             headers["last-event-id"] = position.last_id
         response = await self._web.send("GET", headers)
@@ -212,8 +213,8 @@ class HttpConnection:
 
     # --- headers --------------------------------------------------------------------------
 
-    def _own_headers(self) -> dict[str, str]:
-        headers: dict[str, str] = {}
+    def _own_headers(self, **more: str) -> dict[str, str]:
+        headers = dict(more)
         if self._session:
             headers["mcp-session-id"] = self._session
         if self._version is not None and self._version.traits.version_header:
@@ -221,9 +222,7 @@ class HttpConnection:
         return headers
 
     def _headers(self, asked: Asked) -> dict[str, str]:
-        headers = self._own_headers()
-        headers["content-type"] = JSON
-        headers["accept"] = f"{JSON}, {EVENTS}"
+        headers = {**POSTED, **self._own_headers()}
         if self._version is not None and self._version.traits.method_headers:
             headers["mcp-method"] = asked.method
             headers.update(asked.headers)
@@ -273,8 +272,7 @@ class HttpConnection:
             log.warning("a message did not reach the server: %s", problem)
 
     async def _post(self, data: bytes) -> None:
-        headers = {**self._own_headers(), "content-type": JSON}
-        headers["accept"] = f"{JSON}, {EVENTS}"
+        headers = {**POSTED, **self._own_headers()}
         response = await self._web.send("POST", headers, data)
         try:
             if response.status >= 300:

@@ -22,6 +22,7 @@ from ..errors import ConnectionClosed
 if TYPE_CHECKING:
     from ssl import SSLContext
 
+BUFFER = 2**16  # asyncio's own 256 KiB for each piece take longer to get than to fill
 HIGH_WATER = 2**20  # more unread bytes than this, and the socket is read no further
 MAX_SIZE_LINE = 4096  # of a chunk: its size and its extensions
 
@@ -85,11 +86,7 @@ class Requester(Protocol):
     """Who sends HTTP requests. Redirects and timeouts are the caller's business."""
 
     async def send(
-        self,
-        method: str,
-        url: str,
-        headers: Mapping[str, str],
-        body: bytes | None = None,
+        self, method: str, url: str, headers: Headers, body: bytes | None = None
     ) -> Response:
         """Send a request, and wait for the status and the headers of its answer."""
 
@@ -234,10 +231,10 @@ class Http1:
     async def close(self) -> None:
         """Close all connections, those in use too."""
         self._closed = True
-        while answers := [a for pool in self._pools.values() for a in pool.open]:
-            for answer in answers:
-                answer.close()
-                answer.transport.abort()
+        pools = self._pools.values()
+        while any(pool.open for pool in pools):
+            for pool in pools:
+                pool.close()
             await asyncio.sleep(0)  # sockets are closed in the loop's next turn
 
 
@@ -249,16 +246,46 @@ class _Pool:
         self.idle_time = idle_time
         self.idle: list[_Answer] = []  # the one used last is at the end
         self.open: set[_Answer] = set()
+        self.buffer = memoryview(bytearray(BUFFER))
+        self._loop = asyncio.get_running_loop()
+        self._sweep: asyncio.TimerHandle | None = None  # one timer for all
+
+    def keep(self, answer: _Answer) -> None:
+        """Keep its connection for the next request, but not for ever."""
+        answer.idle_since = self._loop.time()
+        self.idle.append(answer)
+        if self._sweep is None:
+            self._sweep = self._loop.call_later(self.idle_time, self._close_idle)
+
+    def _close_idle(self) -> None:
+        now = self._loop.time()
+        for answer in self.idle:
+            if answer.idle_since + self.idle_time <= now:
+                answer.transport.abort()
+        left = [a.idle_since for a in self.idle if not a.transport.is_closing()]
+        self._sweep = None
+        if left:
+            self._sweep = self._loop.call_at(
+                min(left) + self.idle_time, self._close_idle
+            )
+
+    def close(self) -> None:
+        """Close all connections, those in use too."""
+        if self._sweep is not None:
+            self._sweep.cancel()
+        for answer in list(self.open):
+            answer.close()
+            answer.transport.abort()
 
 
-class _Answer(asyncio.Protocol, Body):
+class _Answer(asyncio.BufferedProtocol, Body):
     """One exchange, which feeds a parser while the caller reads what that gives.
 
     It stays the protocol of the connection until another exchange follows.
     """
 
     transport: asyncio.Transport
-    _expiry: asyncio.TimerHandle  # since it is idle
+    idle_since = 0.0
 
     def __init__(self, pool: _Pool, max_headers: int, bodiless: bool) -> None:
         self.status = 0
@@ -278,7 +305,6 @@ class _Answer(asyncio.Protocol, Body):
         if transport.is_closing() or _has_something(transport):
             transport.abort()
             return False
-        previous._expiry.cancel()
         self._pool.open.discard(previous)
         self._may_be_stale = True
         transport.set_protocol(self)
@@ -340,9 +366,7 @@ class _Answer(asyncio.Protocol, Body):
         if error or unsent or self._unparsed or not self._reusable:
             self.transport.abort()
             return
-        self._pool.idle.append(self)
-        loop, after = asyncio.get_running_loop(), self._pool.idle_time
-        self._expiry = loop.call_later(after, self.transport.abort)
+        self._pool.keep(self)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """There is a connection."""
@@ -354,18 +378,21 @@ class _Answer(asyncio.Protocol, Body):
         self._pool.open.discard(self)
         if self in self._pool.idle:
             self._pool.idle.remove(self)
-            self._expiry.cancel()
         complete = self._until_eof and error is None
         why = f"the connection broke: {error or 'the server hung up'}"
         self._end(None if complete else HttpBroken(why))
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Where to put what comes: always the same place, it is taken from there at once."""
+        return self._pool.buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
         """Parse what came."""
         if self._over:  # nobody has asked for it
             self.transport.abort()
             return
         self._may_be_stale = False
-        self._unparsed += data
+        self._unparsed += self._pool.buffer[:nbytes]
         try:
             next(self._parser)
         except StopIteration:

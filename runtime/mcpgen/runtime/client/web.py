@@ -136,9 +136,10 @@ def _redirected(url: str, response: Response) -> str:
         raise HttpError(response.status, "it redirects to nowhere")
     target = urljoin(url, response.headers["location"])
     if origin(target) != origin(url):
-        raise HttpError(
-            response.status, f"it redirects to another server, {target!r}: use that URL"
-        )
+        scheme, host, port = origin(target)
+        elsewhere = f"{scheme}://{host}:{port}"  # the rest may hold secrets
+        message = f"it redirects to another server, {elsewhere}: use its URL"
+        raise HttpError(response.status, message)
     return target
 
 
