@@ -447,7 +447,8 @@ class Web:
         self.connections += 1
         self._open.add(writer)
         try:
-            with suppress(asyncio.IncompleteReadError, ConnectionError):
+            # The streams of asyncio complain of a handler that was cancelled.
+            with suppress(asyncio.IncompleteReadError, OSError, asyncio.CancelledError):
                 while not writer.is_closing():
                     await self._one(reader, writer)
         finally:
