@@ -244,6 +244,20 @@ def test_without_restart_the_end_is_the_end() -> None:
     run(main)
 
 
+def test_what_cannot_be_sent() -> None:
+    async def main() -> None:
+        line, opening = greeted()
+        async with opening as client:
+            for wrong in (object(), {1: {2}, "a": print}):
+                with pytest.raises(TypeError):
+                    await client.call_tool("t", x=wrong)
+            assert line.silent()
+            async with during(client.call_tool("t")):
+                await line.answers(text_result("x"))
+
+    run(main)
+
+
 # --- time -----------------------------------------------------------------------------
 
 
@@ -1137,6 +1151,33 @@ def test_closing_while_it_opens() -> None:
     run(main)
 
 
+def test_closing_the_moment_it_is_open() -> None:
+    async def main() -> None:
+        for version in (LEGACY, NEWER):
+            line = Line()
+            client = Client(line, versions=[version])
+            async with during(client.__aenter__()):
+                await line.greets(version)
+                await client.close()
+            with pytest.raises(ConnectionClosed):
+                await client.list_tools()
+
+    run(main, leap=True)
+
+
+def test_a_transport_that_never_connects() -> None:
+    async def transport(connect: Connect) -> None:
+        await asyncio.get_running_loop().create_future()
+
+    async def main() -> None:
+        now = asyncio.get_running_loop().time
+        with pytest.raises((RequestTimeout, ConnectionClosed)):
+            await Client(transport, timeout=7).__aenter__()
+        assert now() == pytest.approx(7)
+
+    run(main, leap=True)
+
+
 def test_cancelling_while_it_opens() -> None:
     async def main() -> None:
         for versions in ([LEGACY], [NEWER], []):
@@ -1197,6 +1238,7 @@ def test_a_group_keeps_names_apart() -> None:
                 assert text_of(outcome) == f"{who} says hi"
             assert (await group.call_tool("b_2__add", a=1, b=2)).content
             versions = {name: client.version for name, client in group.items()}
+            assert len(group) == 3
             assert versions == {"a-1": NEWER, "b_2": "2025-03-26", "c": LEGACY}
             for wrong in ("say", "d__say", "__say", "a-1_say"):
                 with pytest.raises(ValueError, match="names no server"):

@@ -128,6 +128,18 @@ def test_a_command_that_is_none() -> None:
     run(main)
 
 
+def test_any_task_may_close_it(log: Path) -> None:
+    async def main() -> None:
+        async with connected(log) as client:
+            calls = [asyncio.create_task(client.call_tool("t")) for _ in range(3)]
+            await asyncio.sleep(0)
+            await asyncio.gather(*(asyncio.create_task(client.close()) for _ in "ab"))
+            await asyncio.wait(calls)
+            assert all(isinstance(c.exception(), ConnectionClosed) for c in calls)
+
+    run(main)
+
+
 # --- children that are started again --------------------------------------------------
 
 

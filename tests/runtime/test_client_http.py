@@ -329,7 +329,7 @@ def test_a_legacy_request_is_given_up_in_words(begun: bool) -> None:
                 await exchange.left()
             assert isinstance(call.exception(), RequestTimeout)
             word = await web.asked("notifications/cancelled")
-            word.answer(202)
+            word.answer(500 if begun else 202)  # which nobody waits for
             assert word.body == (
                 b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":'
                 b'{"requestId":2,"reason":"timed out"}}'
@@ -350,6 +350,38 @@ def test_initialize_is_never_cancelled() -> None:
             assert web.silent()
 
     run(main)
+
+
+@pytest.mark.parametrize("answer", ["none", "a stream that goes on"])
+def test_openings_that_never_end(answer: str) -> None:
+    async def main() -> None:
+        now = asyncio.get_running_loop().time
+        async with Web() as web:
+            client = Client.http(web.url, versions=[V4], timeout=7)
+            async with during(client.__aenter__()) as entering:
+                (await web.asked("initialize")).result(initialized(V4))
+                exchange = await web.asked("notifications/initialized")
+                if answer != "none":
+                    exchange.stream()
+                await exchange.left()
+            assert now() < 8
+            if answer == "none":
+                assert isinstance(entering.exception(), RequestTimeout)
+            else:  # it was accepted, and that is what counts
+                assert entering.result() is client
+                await client.close()
+        async with Web(ignored=()) as web:
+            began = now()
+            client = Client.sse(web.url, timeout=7)
+            async with during(client.__aenter__()) as entering:
+                exchange = await web.asked()
+                if answer != "none":
+                    exchange.stream()
+                await exchange.left()
+            assert now() - began < 8
+            assert isinstance(entering.exception(), RequestTimeout | ConnectionClosed)
+
+    run(main, leap=True)
 
 
 async def still_works(web: Web, client: Client) -> None:
@@ -383,6 +415,11 @@ def endless_head(exchange: Exchange) -> None:
 
 def dripping(exchange: Exchange) -> None:
     exchange.raw(b"HTTP/1.1 200 OK\r\ncontent-ty")
+
+
+def dripping_body(exchange: Exchange) -> None:
+    exchange.raw(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n")
+    exchange.raw(b'content-length: 99\r\n\r\n{"jsonrpc"')
 
 
 def half_a_body(exchange: Exchange) -> None:
@@ -446,9 +483,11 @@ FAULTS: dict[str, tuple[Callable[[Exchange], None], type[Exception]]] = {
         AnswerError,
     ),
     "an error": (answer(200, error(2, -5)), AnswerError),
+    "no, and a result": (answer(400, result(2, text_result("x"))), HttpError),
     "no HTTP": (not_http, ConnectionClosed),
     "headers without end": (endless_head, ConnectionClosed),
     "headers that drip": (dripping, RequestTimeout),
+    "a body that drips": (dripping_body, RequestTimeout),
     "half a body": (half_a_body, ConnectionClosed),
     "what was not asked for": (zipped, ConnectionClosed),
     "a stream of nothing": (silent_stream, ConnectionClosed),
@@ -470,6 +509,12 @@ FAULTS: dict[str, tuple[Callable[[Exchange], None], type[Exception]]] = {
         HttpError,
     ),
     "a redirect to a file": (answer(308, location="file:///etc/passwd"), HttpError),
+    "a redirect to no URL": (answer(307, location="http://["), HttpError),
+    "a redirect to no port": (
+        answer(307, location="http://127.0.0.1:99999/"),
+        HttpError,
+    ),
+    "a redirect to another port": (answer(307, location="http://h:abc/"), HttpError),
     "an internal error": (answer(500, "x" * 100_000, content_type="a/b"), HttpError),
 }
 """What is answered to the call of a tool, and the error that this is."""
@@ -859,6 +904,20 @@ def test_without_a_session_nothing_is_forgotten() -> None:
     run(main)
 
 
+@pytest.mark.parametrize("session", ["ö", "a\tb", "a b"])
+def test_a_session_id_that_is_none(session: str) -> None:
+    async def main() -> None:
+        async with Web() as web:
+            client = Client.http(web.url, versions=[V4])
+            async with during(client.__aenter__()) as entering:
+                first = await web.asked("initialize")
+                first.result(initialized(V4), mcp_session_id=session)
+            assert isinstance(entering.exception(), HttpError | AnswerError)
+            assert web.silent()
+
+    run(main)
+
+
 def test_a_session_is_ended_though_nobody_answers() -> None:
     async def main() -> None:
         now = asyncio.get_running_loop().time
@@ -997,6 +1056,45 @@ def test_a_stream_that_cannot_be_resumed() -> None:
             problem = call.exception()
             assert isinstance(problem, HttpError | ConnectionClosed)
             await still_works(web, client)
+
+    run(main, leap=True)
+
+
+@pytest.mark.parametrize("id", ["ö", "\x01", "x" * 50_000])
+def test_event_ids_that_are_none(id: str) -> None:
+    async def main() -> None:
+        async with Web(ignored=("DELETE",)) as web, greeted(web, session="s") as client:
+            (await web.asked()).answer(405)
+            async with during(client.call_tool("t")) as call:
+                exchange = await web.asked("tools/call")
+                exchange.stream()
+                exchange.event("", "id: 1")
+                exchange.event("", f"id: {id}")
+                exchange.cut()
+                again = await web.asked()
+                assert again.headers["last-event-id"] == "1"
+                again.stream()
+                again.event(result(exchange.message["id"], text_result("x")))
+                again.cut()
+            assert text_of(call.result()) == "x"
+
+    run(main, leap=True)
+
+
+def test_an_answer_may_come_on_the_other_stream() -> None:
+    async def main() -> None:
+        async with Web(ignored=("DELETE",)) as web, greeted(web, session="s") as client:
+            stream = await web.asked()
+            stream.stream()
+            async with during(client.call_tool("t")) as call:
+                exchange = await web.asked("tools/call")
+                exchange.answer(202)
+                stream.event(result(exchange.message["id"], text_result("x")))
+            assert text_of(call.result()) == "x"
+            async with during(client.call_tool("t", timeout=5)) as call:
+                (await web.asked("tools/call")).answer(202)
+                (await web.asked("notifications/cancelled")).answer(202)
+            assert isinstance(call.exception(), RequestTimeout)
 
     run(main, leap=True)
 
@@ -1250,5 +1348,32 @@ def test_events_without_end(piece: bytes) -> None:
             assert tracemalloc.get_traced_memory()[1] < 300_000
         finally:
             tracemalloc.stop()
+
+    run(main)
+
+
+# --- HTTP by others -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", [V4, V5])
+def test_a_client_of_another_library(version: str) -> None:
+    httpx2 = pytest.importorskip("httpx2")
+
+    async def main() -> None:
+        async with Web() as web, httpx2.AsyncClient() as http:
+            async with greeted(web, version, http=http) as client:
+                async with during(client.call_tool("t")) as call:
+                    exchange = await web.asked("tools/call")
+                    exchange.stream()
+                    exchange.event(result(exchange.message["id"], text_result("x")))
+                    exchange.cut()
+                assert text_of(call.result()) == "x"
+                async with during(client.call_tool("t", timeout=0.1)) as call:
+                    await (await web.asked("tools/call")).left()
+                assert isinstance(call.exception(), RequestTimeout)
+                if version == V4:
+                    (await web.asked("notifications/cancelled")).answer(202)
+                await still_works(web, client)
+            assert not http.is_closed  # it is not ours
 
     run(main)

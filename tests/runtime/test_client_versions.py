@@ -34,13 +34,16 @@ from .scripted import (
     Exchange,
     Line,
     Web,
+    child,
     discovered,
     during,
     error,
+    heard_by,
     initialized,
     opened,
     result,
     run,
+    session,
     text_of,
     text_result,
     told,
@@ -242,6 +245,8 @@ async def has_typed_calls(client: Client, version: str, heard: Heard) -> None:
     found = await client.caller.list_tools(asked)
     assert isinstance(found, spoken.ListToolsResult)
     assert len(found.tools) == 3
+    if version != V5:
+        await client.caller.roots_list_changed(None)
 
 
 FEATURES: list[Callable[[Client, str, Heard], Awaitable[None]]] = [
@@ -564,6 +569,78 @@ def test_a_server_that_dies_of_the_probe_is_started_again() -> None:
     run(main)
 
 
+def test_a_modern_server_that_takes_long_to_start() -> None:
+    async def main() -> None:
+        line = Line()
+
+        async def greet() -> None:
+            asked = [await line.message() for _ in range(2)]
+            assert asked[0]["method"] == "server/discover"
+            assert (await line.refuses(-32601))["method"] == "initialize"
+            await line.greets(V5)
+
+        async with opened(Client(line), greet()) as client:
+            assert client.version == V5
+
+    run(main, leap=True)
+
+
+GREETINGS: list[Any] = [
+    {},
+    [],
+    None,
+    initialized(V4) | {"serverInfo": {}},
+    initialized(V4) | {"serverInfo": None},
+    initialized(V4) | {"capabilities": []},
+    initialized(V4) | {"capabilities": {"tools": 7}},
+    initialized(V4) | {"instructions": 7},
+    {"protocolVersion": V4},
+]
+
+
+@pytest.mark.parametrize("greeting", GREETINGS)
+def test_greetings_that_are_none(greeting: Any) -> None:
+    async def main() -> None:
+        line = Line()
+        async with during(Client(line, versions=[V4]).__aenter__()) as entering:
+            await line.answers(greeting)
+        assert isinstance(entering.exception(), AnswerError | NotSupported)
+        assert line.silent()
+
+    run(main)
+
+
+@pytest.mark.parametrize(
+    "greeting",
+    [
+        {},
+        [],
+        None,
+        {"supportedVersions": [V5]},
+        discovered(V5) | {"capabilities": []},
+        discovered(V5) | {"supportedVersions": V5},
+        discovered(V5) | {"instructions": 7},
+        discovered(V5) | {"_meta": []},
+        discovered(V5) | {"_meta": {"io.modelcontextprotocol/serverInfo": 7}},
+        discovered(V5) | {"resultType": "made_up"},
+    ],
+)
+def test_discoveries_that_are_none(greeting: Any) -> None:
+    async def main() -> None:
+        line = Line()
+        client = Client(line, versions=[V5])
+        async with during(client.__aenter__()) as entering:
+            await line.answers(greeting)
+        if entering.exception() is None:  # nothing of importance was wrong
+            assert isinstance(client.server_info, dict)
+            assert isinstance(client.instructions, str)
+            await client.close()
+        else:
+            assert isinstance(entering.exception(), AnswerError | NotSupported)
+
+    run(main)
+
+
 def http_answer(status: int, frame: Answer | str = "") -> Callable[[Exchange], None]:
     def answer(exchange: Exchange) -> None:
         body = frame if isinstance(frame, str) else frame(exchange.message)
@@ -715,6 +792,41 @@ def test_an_address_for_messages_must_be_on_the_same_server() -> None:
             problem = entering.exception()
             assert isinstance(problem, HttpError | ConnectionClosed)
             assert "127.0.0.1:1" in str(problem)
+
+    run(main)
+
+
+def test_what_the_first_answer_said_is_what_helps() -> None:
+    async def main() -> None:
+        async with Web(ignored=()) as web:
+            async with during(Client.http(web.url).__aenter__()) as entering:
+                (await web.asked("server/discover")).answer(405)
+                refusal = "only on weekdays"
+                (await web.asked("initialize")).answer(
+                    400, refusal, content_type="text/plain"
+                )
+                (await web.asked()).answer(405)
+            problem = entering.exception()
+            assert isinstance(problem, HttpError)
+            assert problem.status == 400
+            assert "only on weekdays" in str(problem)
+
+    run(main)
+
+
+def test_the_era_of_a_command_is_remembered(tmp_path: Path) -> None:
+    async def main() -> None:
+        log = tmp_path / "log"
+        refusal = f"say {error(1, -32601)}"
+        greeting = [f"say {result(2, initialized(V3))}", "hear"]
+        first = ["hear", refusal, "hear", *greeting]
+        command = child(log, *first, "again", *session(V3))
+        for _ in range(2):
+            async with Client.stdio(command) as client:
+                assert client.version == V3
+        methods = [[m["method"] for m in life] for life in heard_by(log)]
+        legacy = ["initialize", "notifications/initialized"]
+        assert methods == [["server/discover", *legacy], legacy]
 
     run(main)
 
