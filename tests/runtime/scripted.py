@@ -40,7 +40,8 @@ def run(main: Callable[[], Coroutine[Any, Any, None]], *, leap: bool = False) ->
     """Run a test with a time limit; no task, process or open file may outlive it.
 
     With `leap` nobody waits: when nothing happens, the clock of the loop goes to the
-    next thing that is due. A test that hangs then fails at once.
+    next thing that is due. A test that hangs then fails at once. It is not for what
+    takes time outside of the loop: children, and sync handlers in their threads.
     """
 
     async def limited() -> None:
@@ -411,7 +412,7 @@ class Web:
         """Methods that are refused without bothering the test."""
         self.connections = 0
         self._exchanges: asyncio.Queue[Exchange] = asyncio.Queue()
-        self._open: set[StreamWriter] = set()
+        self._serving: set[asyncio.Task[Any]] = set()
         self._server: asyncio.Server | None = None
         self.port = 0
         # Clients remember servers by their URLs, and a port may be given out again.
@@ -437,23 +438,22 @@ class Web:
         self._server.close()
         await self._server.wait_closed()
         self._server = None
-        for writer in self._open:
-            writer.transport.abort()
+        for task in self._serving:
+            task.cancel()
 
     async def _serve(self, reader: StreamReader, writer: StreamWriter) -> None:
-        if self._server is None:  # it was about to come when it was too late
-            writer.transport.abort()
-            return
+        task = asyncio.current_task()
+        assert task is not None
         self.connections += 1
-        self._open.add(writer)
+        self._serving.add(task)
         try:
             # The streams of asyncio complain of a handler that was cancelled.
             with suppress(asyncio.IncompleteReadError, OSError, asyncio.CancelledError):
-                while not writer.is_closing():
+                while self._server is not None and not writer.is_closing():
                     await self._one(reader, writer)
         finally:
-            self._open.discard(writer)
-            writer.close()
+            self._serving.discard(task)
+            writer.transport.abort() if self._server is None else writer.close()
 
     async def _one(self, reader: StreamReader, writer: StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")

@@ -613,7 +613,7 @@ def test_nothing_is_sent_to_another_server() -> None:
                 )
             problem = call.exception()
             assert isinstance(problem, HttpError)
-            assert other.url.rpartition("/")[0] in str(problem)
+            assert f"http://127.0.0.1:{other.port}" in str(problem)
             assert "secret" not in str(problem)
             assert other.connections == 0
 
@@ -675,6 +675,21 @@ def test_credentials_are_asked_for_when_they_are_needed() -> None:
             (401, "", "Bearer 2"),
             (401, "", "Bearer 3"),
         ]
+
+    run(main)
+
+
+def test_nobody_logs_in_to_leave() -> None:
+    async def main() -> None:
+        keys = Keys(3)
+        async with Web(ignored=("GET",)) as web:
+            client = Client.http(web.url, versions=[V4], auth=keys)
+            async with during(web.greets(V4, session="s")):
+                await client.__aenter__()
+            async with during(client.close()):
+                (await web.asked()).answer(401)
+            assert keys.refusals == []
+            assert web.silent()
 
     run(main)
 
@@ -873,6 +888,24 @@ def test_a_session_that_was_forgotten() -> None:
                 exchange.result(text_result("x"))
             assert len(ids) == 7
             assert {text_of(await call) for call in calls} == {"x"}
+            assert web.silent()
+
+    run(main)
+
+
+def test_a_session_that_is_forgotten_bit_by_bit() -> None:
+    async def main() -> None:
+        async with Web() as web, greeted(web, session="old") as client:
+            calls = [asyncio.create_task(client.call_tool("t")) for _ in range(4)]
+            first, second, *rest = [await web.asked("tools/call") for _ in calls]
+            first.answer(404)
+            await web.greets(V4, session="new")
+            second.result(text_result("x"))  # it was done, and is not done again
+            for exchange in rest:
+                exchange.answer(404)
+            for _ in range(3):
+                (await web.asked("tools/call")).result(text_result("x"))
+            assert [text_of(await call) for call in calls] == ["x"] * 4
             assert web.silent()
 
     run(main)
@@ -1099,6 +1132,51 @@ def test_an_answer_may_come_on_the_other_stream() -> None:
     run(main, leap=True)
 
 
+@pytest.mark.parametrize("status", [503, 429])
+def test_a_tool_is_not_called_again_for_a_lost_stream(status: int) -> None:
+    async def main() -> None:
+        async with Web(ignored=("DELETE",)) as web, greeted(web, session="s") as client:
+            (await web.asked()).answer(405)
+            calls = 0
+
+            async def serve() -> None:
+                nonlocal calls
+                while True:
+                    exchange = await web.asked()
+                    if exchange.method == "POST":
+                        calls += exchange.message["method"] == CALL
+                        exchange.stream()
+                        exchange.event("", "id: 1", "retry: 1")
+                        exchange.cut()
+                    else:
+                        exchange.answer(status, retry_after="0")
+
+            server = asyncio.create_task(serve())
+            with pytest.raises((HttpError, ConnectionClosed, RequestTimeout)):
+                await client.call_tool("t")
+            server.cancel()
+            assert calls == 1
+
+    run(main, leap=True)
+
+
+def test_a_stream_that_wants_to_be_asked_too_often() -> None:
+    async def main() -> None:
+        async with Web(ignored=("DELETE",)) as web, greeted(web, session="s"):
+            asked = 0
+            with suppress(TimeoutError):
+                async with asyncio.timeout(10):
+                    while True:
+                        exchange = await web.asked()
+                        exchange.stream()
+                        exchange.event("", "retry: 0")
+                        exchange.cut()
+                        asked += 1
+            assert 1 < asked <= 110
+
+    run(main, leap=True)
+
+
 def test_modern_streams_are_not_resumed() -> None:
     async def main() -> None:
         async with Web(ignored=()) as web, greeted(web, V5) as client:
@@ -1246,6 +1324,25 @@ def test_the_oldest_http() -> None:
             await stream.left()
 
     run(main)
+
+
+def test_how_the_oldest_http_refuses() -> None:
+    async def main() -> None:
+        async with Web(ignored=()) as web:
+            for status in (401, 404):
+                async with during(Client.sse(web.url).__aenter__()) as entering:
+                    (await web.asked()).answer(status)
+                problem = entering.exception()
+                assert isinstance(problem, HttpError)
+                assert problem.status == status
+            client = Client.sse(web.url)
+            async with during(client.__aenter__()):
+                (await web.asked()).answer(503)
+                stream = await greet_oldest(web)
+            await client.close()
+            await stream.left()
+
+    run(main, leap=True)
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,9 @@ from msgspec import UNSET
 from ..diagnostics import Diagnostic, did_you_mean, fail
 from ..protocol import ERAS
 from ..resources import VERSION
-from ..runtime.auth.errors import AuthError
 from ..runtime.client import Client
 from ..runtime.errors import (
+    AuthError,
     ConnectionClosed,
     HttpError,
     McpError,

@@ -84,6 +84,15 @@ class HttpError(Exception):
         """In how many seconds to try again, where the server said so."""
 
 
+class AuthError(Exception):
+    """No authorization could be had. It never holds a secret."""
+
+    def __init__(self, message: str, code: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+        """What OAuth calls the failure (`access_denied`, …), if it has a name there."""
+
+
 class SessionExpired(HttpError):
     """The server has forgotten the session: a new one is to be opened."""
 

@@ -20,10 +20,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ..errors import AuthError as AuthError
     from .bearer import Bearer as Bearer
     from .bearer import Principal as Principal
     from .bearer import Unauthorized as Unauthorized
-    from .errors import AuthError as AuthError
     from .grants import ClientCredentials as ClientCredentials
     from .grants import JwtBearer as JwtBearer
     from .jwt import JwtVerifier as JwtVerifier
@@ -37,7 +37,7 @@ _HOMES = {
     name: module
     for module, names in {
         "bearer": ("Bearer", "Principal", "Unauthorized"),
-        "errors": ("AuthError",),
+        ".errors": ("AuthError",),
         "grants": ("ClientCredentials", "JwtBearer"),
         "jwt": ("JwtVerifier",),
         "oauth": ("OAuth",),

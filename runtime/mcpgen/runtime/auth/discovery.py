@@ -7,9 +7,9 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from ..client.web import origin
+from ..errors import AuthError
 from .bearer import WELL_KNOWN
 from .endpoints import Endpoints
-from .errors import AuthError
 from .urls import site
 
 OAUTH = "/.well-known/oauth-authorization-server"

@@ -11,8 +11,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from ..client.web import Web
-from ..errors import ConnectionClosed, HttpError
-from .errors import AuthError
+from ..errors import AuthError, ConnectionClosed, HttpError
 from .urls import LOOPBACK, secure
 
 ANSWER_SECONDS = 30.0

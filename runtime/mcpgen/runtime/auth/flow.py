@@ -13,13 +13,13 @@ from urllib.parse import urlencode
 import msgspec
 from msgspec.structs import replace
 
+from ..errors import AuthError
 from ..peer import log
 from .bearer import SCOPE
 from .challenge import parse_challenge
 from .clients import Client, prove
 from .discovery import Issuer, find_issuer, find_resource
 from .endpoints import Endpoints
-from .errors import AuthError
 from .storage import MemoryStorage, TokenStorage
 from .tokens import Answer, Grant
 from .urls import secure

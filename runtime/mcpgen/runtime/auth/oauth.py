@@ -12,10 +12,10 @@ from urllib.parse import parse_qsl, urlencode
 
 from msgspec.structs import replace
 
+from ..errors import AuthError
 from .clients import Client, register
 from .discovery import Issuer
 from .endpoints import refusal
-from .errors import AuthError
 from .flow import Authorizer
 from .redirect import Redirect, listening
 from .tokens import Grant

@@ -13,7 +13,7 @@ from hmac import compare_digest
 from typing import TypeAlias
 from urllib.parse import parse_qs, urlsplit
 
-from .errors import AuthError
+from ..errors import AuthError
 
 Redirect: TypeAlias = Callable[[str], Awaitable[str]]
 """Takes the URL of a login page; gives the whole URL that the browser came back to."""

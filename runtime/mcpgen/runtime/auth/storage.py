@@ -11,8 +11,8 @@ from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
+from ..errors import AuthError
 from ..peer import log
-from .errors import AuthError
 
 Kept: TypeAlias = dict[str, Any] | None
 """A JSON object."""

@@ -9,8 +9,8 @@ from inspect import isawaitable
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ..errors import AuthError
 from .clients import Client
-from .errors import AuthError
 
 EARLY_SECONDS = 60.0
 MAX_SECONDS = 10.0**9

@@ -28,6 +28,7 @@ from ..errors import (
     ConnectionClosed,
     HttpError,
     NotSupported,
+    RequestTimeout,
     ServerCrashed,
     SessionExpired,
 )
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", bound=Struct)
 
+MOST_PAGES = 10_000
 MAX_MESSAGE = 64 * 1024 * 1024
 CALL_TOOL = "tools/call"
 SET_LEVEL = "logging/setLevel"
@@ -98,7 +100,10 @@ class Client:
         self._ids = count(1)
         """Never used twice, not even when the server was restarted."""
         self._session: Session | None = None
-        self._lock: asyncio.Lock | None = None
+        self._sessions: list[Session] = []
+        """Those that are open: the one in use, and expired ones that something waits for."""
+        self._lock = asyncio.Lock()
+        self._entered = False
         self._opening: asyncio.Future[Session] | None = None
         self._level = ""
         """What was chosen, to be chosen again in a new session."""
@@ -109,6 +114,7 @@ class Client:
         self._harmless: set[str] = set()
         """Tools that may be called twice."""
         self._web: Callable[[], Web] | None = None
+        self._has_own_limit = False
         self._key = ""
         """By which the server's era is remembered."""
         if self._kept is not None:
@@ -163,9 +169,10 @@ class Client:
         web()  # to say now what is wrong with the URL
 
         async def oldest(connect: Any) -> None:
-            await Sse(web(), MAX_MESSAGE)(connect)
+            await Sse(web(), MAX_MESSAGE, client._profile.timeout)(connect)
 
         client = cls(oldest, **options)
+        client._has_own_limit = True
         client._web = web
         client._key = url
         return client
@@ -221,8 +228,12 @@ class Client:
     # --- the life of a client -------------------------------------------------------------
 
     async def __aenter__(self) -> Client:
-        self._lock = asyncio.Lock()
-        await self._ready()
+        self._entered = True
+        try:
+            await self._ready()
+        except BaseException:
+            await self.close()
+            raise
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -234,8 +245,9 @@ class Client:
         if self._opening is not None and not self._opening.done():
             self._opening.cancel()
             await asyncio.wait((self._opening,))
-        if self._session is not None:
-            await self._session.connection.close()
+        for session in self._sessions:
+            await session.connection.close()
+        await self._service.close()
 
     @property
     def _reopens(self) -> bool:
@@ -245,19 +257,21 @@ class Client:
     async def _ready(self) -> Session:
         """The session; opened for the first time, or again where that is wanted."""
         session = self._session
-        if session is not None and not session.connection.closed:
+        if session is not None and _is_good(session):
             return session
-        if self._lock is None:
+        if not self._entered:
             raise RuntimeError("use the client in `async with`")
         async with self._lock:
             session = self._session
-            if session is None or session.connection.closed:
+            if session is None or not _is_good(session):
                 if self._closed:
                     raise ConnectionClosed("the client was closed")
                 if session is not None and not self._reopens:
                     return session  # which says why it has ended
                 self._opening = asyncio.ensure_future(self._opened())
-                session = self._session = await self._until_opened()
+                session = await self._until_opened()
+        if self._closed:
+            raise ConnectionClosed("the client was closed")
         return session
 
     async def _until_opened(self) -> Session:
@@ -278,14 +292,28 @@ class Client:
         )
         opening = Opening(self._profile, self._service, connect, oldest, self._key)
         session = await retries.keep_trying(opening.session, self._profile.timeout)
-        if self._level and not session.keep_level(self._level):
-            await session.request(SET_LEVEL, {"level": self._level})
+        # From here on `close` finds it, whoever waits for this.
+        self._sessions = [s for s in self._sessions if not s.connection.closed]
+        self._sessions.append(session)
+        try:
+            if self._level and not session.keep_level(self._level):
+                await session.request(SET_LEVEL, {"level": self._level})
+        except BaseException:
+            await session.connection.close()
+            raise
+        self._session = session
         return session
 
     async def _connect_line(self) -> Connection:
         line = Line(self._transport, self._service, self._ids)
+        # HTTP+SSE has a time limit of its own, which logins do not count for.
+        limit = None if self._has_own_limit else self._profile.timeout
         try:
-            await line.open()
+            async with asyncio.timeout(limit):
+                await line.open()
+        except TimeoutError:
+            await line.close()
+            raise RequestTimeout("the connection was not opened in time") from None
         except BaseException:
             await line.close()
             raise
@@ -415,7 +443,9 @@ class Client:
             raise problem
         if isinstance(problem, SessionExpired):
             patience.reopen(problem)
-            await session.connection.close()
+            session.expired = True
+            if not session.connection.peer.waits_for_answers:
+                await session.connection.close()
         elif isinstance(problem, ServerCrashed) and self._restart and patience.safe:
             patience.reopen(problem)
         else:
@@ -583,7 +613,7 @@ class Client:
         """Every item of every page; none where the server has nothing of the kind."""
         await self._ready()
         cursor: Any = UNSET
-        seen = set()
+        seen: set[str] = set()
         while self.offers(method):
             params = {} if cursor is UNSET else {"cursor": cursor}
             page = await self._ask(method, params, kind)
@@ -592,8 +622,10 @@ class Client:
             cursor = page.next_cursor
             if cursor is UNSET:
                 return
-            if cursor in seen:
-                message = f"{method}: the pages never end, {cursor!r} came twice"
+            if cursor in seen or len(seen) >= MOST_PAGES:
+                message = f"{method}: the pages never end"
+                if cursor in seen:
+                    message += f", {cursor!r} came twice"
                 raise AnswerError(INVALID_REQUEST, message)
             seen.add(cursor)
 
@@ -630,7 +662,11 @@ class Client:
         """Tell the server that it may ask for the roots again, if it wants to know."""
         session = await self._ready()
         if ROOTS_CHANGED in session.version.notifications:
-            await session.connection.tell(ROOTS_CHANGED)
+            await session.tell(ROOTS_CHANGED)
+
+
+def _is_good(session: Session) -> bool:
+    return not session.expired and not session.connection.closed
 
 
 class _Sender:
@@ -650,7 +686,7 @@ class _Sender:
     async def notify(self, method: Any, params: Any) -> None:
         version = self._client.session.version
         data = None if params is None else version.types.encode(params)
-        await self._client.session.connection.tell(method.name, data)
+        await self._client.session.tell(method.name, data)
 
 
 def _known(names: Sequence[str]) -> tuple[str, ...]:

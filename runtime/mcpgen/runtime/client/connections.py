@@ -8,7 +8,13 @@ from typing import Any, Protocol, TypeAlias
 
 from msgspec import Raw
 
-from ..errors import ConnectionClosed, ServerCrashed
+from ..errors import (
+    AuthError,
+    ConnectionClosed,
+    HttpError,
+    RequestTimeout,
+    ServerCrashed,
+)
 from ..jsonrpc import Id
 from ..peer import Peer, Service
 from ..transports import Connect, Receiver, Writer
@@ -40,8 +46,10 @@ class Connection(Protocol):
     ) -> Raw:
         """Ask the server."""
 
-    async def tell(self, method: str, params: bytes | None = None) -> None:
-        """Send a notification, and wait until it has left."""
+    async def tell(
+        self, method: str, params: bytes | None, deadline: asyncio.Timeout
+    ) -> None:
+        """Send a notification, and wait until it has left, under the caller's deadline."""
 
     def speak(self, version: Version | None) -> None:
         """Messages are of this version from now on; None: none is agreed on yet."""
@@ -71,6 +79,8 @@ class Line:
         self._connected: asyncio.Future[None] = loop.create_future()
         self._transport = transport
         self._closing = False
+        self._refused: Exception | None = None
+        """Why it could not even be opened, where that is an error of its own."""
         self._task = loop.create_task(self._run())
 
     @property
@@ -84,7 +94,7 @@ class Line:
             (self._connected, self._task), return_when=asyncio.FIRST_COMPLETED
         )
         if not self._connected.done():
-            raise self.peer.gone()
+            raise self._refused or self.peer.gone()
 
     async def _run(self) -> None:
         problem: ConnectionClosed | None = None
@@ -94,6 +104,8 @@ class Line:
         except ConnectionClosed as raised:
             problem = raised
         except Exception as raised:  # of whatever the transport stands on
+            if isinstance(raised, HttpError | AuthError | RequestTimeout):
+                self._refused = raised
             problem = ConnectionClosed(f"the connection failed: {raised}")
             problem.__cause__ = raised
         finally:
@@ -104,7 +116,9 @@ class Line:
         self._connected.set_result(None)
         return _Feed(self.peer)
 
-    async def tell(self, method: str, params: bytes | None = None) -> None:
+    async def tell(
+        self, method: str, params: bytes | None, deadline: asyncio.Timeout
+    ) -> None:
         """Send a notification, and wait until it has left."""
         self.peer.notify(method, params)
         await self._writer.drain()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 
 from msgspec import Struct
@@ -9,6 +10,11 @@ from msgspec import Struct
 from ..errors import ConnectionClosed
 from .http1 import Response
 
+PAUSE = 1.0
+SHORTEST_PAUSE = 0.05
+LONGEST_PAUSE = 30.0
+_ID = re.compile(rb"[ -~]{0,1024}")
+"""Ids that can be told again in a header; others are ignored."""
 MARK = b"\xef\xbb\xbf"
 """A stream may begin with a byte order mark."""
 
@@ -26,6 +32,11 @@ class Position:
     last_id = ""
     retry: float | None = None
     """Seconds that the server wants a client to wait before it reconnects."""
+
+    def pause(self, failures: int) -> float:
+        """Seconds to wait, the more the more often in vain."""
+        wanted = PAUSE if self.retry is None else max(self.retry, SHORTEST_PAUSE)
+        return min(wanted * 2.0**failures, max(wanted, LONGEST_PAUSE))
 
 
 async def read(
@@ -47,8 +58,8 @@ async def read(
                     data.append(value)
                 elif name == b"event":
                     kind = value.decode("utf-8", "replace")
-                elif name == b"id" and b"\0" not in value:
-                    last_id = value.decode("latin-1")
+                elif name == b"id" and _ID.fullmatch(value):
+                    last_id = value.decode("ascii")
                 elif name == b"retry" and value.isdigit() and len(value) < 10:
                     position.retry = int(value) / 1000
             else:

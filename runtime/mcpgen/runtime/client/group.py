@@ -10,6 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ...protocol.newest import types
+from ..together import together
 from . import Client
 
 SEPARATOR = "__"
@@ -49,14 +50,11 @@ class ClientGroup(Mapping[str, Client]):
 
     async def __aenter__(self) -> ClientGroup:
         """Connect to all at once; if one cannot be had, none is kept."""
-        clients = self._clients.values()
-        outcomes = await asyncio.gather(
-            *(client.__aenter__() for client in clients), return_exceptions=True
-        )
-        problems = [o for o in outcomes if isinstance(o, BaseException)]
-        if problems:
+        try:
+            await together(client.__aenter__() for client in self._clients.values())
+        except BaseException:
             await self.close()
-            raise problems[0]
+            raise
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -68,9 +66,7 @@ class ClientGroup(Mapping[str, Client]):
 
     async def list_tools(self) -> list[types.Tool]:
         """The tools of all servers, under the names that `call_tool` takes."""
-        lists = await asyncio.gather(
-            *(client.list_tools() for client in self._clients.values())
-        )
+        lists = await together(client.list_tools() for client in self._clients.values())
         return [
             replace(tool, name=f"{name}{SEPARATOR}{tool.name}")
             for name, tools in zip(self._clients, lists, strict=True)

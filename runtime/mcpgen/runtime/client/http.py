@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 from collections.abc import AsyncIterator, Coroutine, Iterator
 from typing import Any
 
@@ -18,10 +19,10 @@ from .. import jsonrpc
 from ..errors import (
     INVALID_REQUEST,
     AnswerError,
+    AuthError,
     ConnectionClosed,
     FrameError,
     HttpError,
-    McpError,
     SessionExpired,
 )
 from ..jsonrpc import Id
@@ -34,14 +35,15 @@ from .web import EXCERPT, Web, excerpt, media_type, refusal
 
 JSON = "application/json"
 EVENTS = "text/event-stream"
+_SESSION_ID = re.compile(r"[!-~]{0,4096}")
 POSTED = {"content-type": JSON, "accept": f"{JSON}, {EVENTS}"}
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 """Method → the param that the header Mcp-Name repeats."""
 RESUMPTIONS = 5
 """So often in a row may a stream break without having brought anything new."""
-PAUSE = 1.0
-"""Seconds before a broken stream is resumed, where the server does not say."""
-LONGEST_PAUSE = 30.0
+SETTLE_SECONDS = 1.0
+"""So long is a stream waited for that may never open, or never end."""
+POST_SECONDS = 60.0
 CLOSE_SECONDS = 2.0
 TRANSIENT = (429, 502, 503, 504)
 """Who answers so need not be the server itself."""
@@ -87,7 +89,7 @@ class HttpConnection:
         staying.add_done_callback(lambda _: opened.set())
         if self._listens:  # or an early question would be lost
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(PAUSE):
+                async with asyncio.timeout(SETTLE_SECONDS):
                     await opened.wait()
 
     # --- requests -------------------------------------------------------------------------
@@ -98,7 +100,7 @@ class HttpConnection:
         headers, deadline = self._headers(asked), asked.deadline
         response = await self._web.send("POST", headers, data, deadline=deadline)
         if asked.method == INITIALIZE:
-            self._session = response.headers.get("mcp-session-id", "")
+            self._session = _session_id(response)
         kind = media_type(response)
         try:
             if response.status < 300 and kind == EVENTS:
@@ -161,37 +163,54 @@ class HttpConnection:
                 return
             response.close()
             failures = 0 if position.last_id != seen else failures + 1
-            if not self._can_resume() or not position.last_id or failures > RESUMPTIONS:
-                raise problem
-            pause = PAUSE if position.retry is None else position.retry
-            await asyncio.sleep(min(pause, LONGEST_PAUSE))
-            response = await self._resumed(position)
+            response = await self._rest(position, problem, failures)
+
+    async def _rest(
+        self, position: events.Position, problem: HttpBroken, failures: int
+    ) -> Response:
+        """The rest of a stream that broke; raises the problem if it cannot be had.
+
+        Never what went wrong with the rest: the request itself has been begun.
+        """
+        if self._version is None or not self._version.traits.resumable:
+            raise problem
+        while position.last_id and failures <= RESUMPTIONS:
+            await asyncio.sleep(position.pause(failures))
+            try:
+                return await self._resumed(position)
+            except HttpError as refused:
+                if refused.status < 500 and refused.status != 429:
+                    break
+            except HttpBroken:
+                pass
+            failures += 1
+        raise problem
 
     async def _feed(
         self,
         stream: AsyncIterator[events.Event],
         answer: asyncio.Future[Raw] | None = None,
-    ) -> None:
+    ) -> int:
         """Take what a stream brings, until it ends or has brought the answer."""
+        count = 0
         async for event in stream:
+            count += 1
             if event.kind == "message":
                 busy = self.peer.receive(event.data)
                 if busy is not None:
                     await busy
             if answer is not None and answer.done():
-                return
+                break
+        return count
 
     async def _finish(
         self, stream: AsyncIterator[events.Event], response: Response
     ) -> None:
         """Let a stream end by itself, so that its connection can be used again."""
         with contextlib.suppress(TimeoutError, ConnectionClosed):
-            async with asyncio.timeout(PAUSE):
+            async with asyncio.timeout(SETTLE_SECONDS):
                 await self._feed(stream)
         response.close()
-
-    def _can_resume(self) -> bool:
-        return self._version is not None and bool(self._version.traits.resumable)
 
     async def _resumed(self, position: events.Position) -> Response:
         """A stream for what has not come yet."""
@@ -240,26 +259,28 @@ class HttpConnection:
             except HttpError as error:
                 if error.status < 500 and error.status != 429:
                     return  # it has no such stream, or no such session
-                pause = error.retry_after or PAUSE
                 failures += 1
             except ConnectionClosed:
-                pause = PAUSE
                 failures += 1
             else:
                 opened.set()
-                failures = 0
+                news = 0
                 try:
-                    await self._feed(events.read(response, position, self._limit))
+                    news = await self._feed(
+                        events.read(response, position, self._limit)
+                    )
                 except ConnectionClosed as problem:
                     log.debug("the stream of the server broke: %s", problem)
                 finally:
                     response.close()
-                pause = PAUSE if position.retry is None else position.retry
-            await asyncio.sleep(min(pause * 2**failures, LONGEST_PAUSE))
+                failures = 0 if news else failures + 1
+            await asyncio.sleep(position.pause(failures))
 
-    async def tell(self, method: str, params: bytes | None = None) -> None:
+    async def tell(
+        self, method: str, params: bytes | None, deadline: asyncio.Timeout
+    ) -> None:
         """Post a notification, and wait until the server has it."""
-        await self._post(jsonrpc.notification(method, params))
+        await self._post(jsonrpc.notification(method, params), deadline)
 
     def send(self, data: bytes, about: Id | None) -> None:
         """Post something that nobody waits for: an answer of ours, a notification."""
@@ -267,17 +288,19 @@ class HttpConnection:
 
     async def _post_quietly(self, data: bytes) -> None:
         try:
-            await self._post(data)
-        except (HttpError, ConnectionClosed, McpError) as problem:
+            async with asyncio.timeout(POST_SECONDS) as deadline:
+                await self._post(data, deadline)
+        except (HttpError, AuthError, ConnectionClosed, TimeoutError) as problem:
             log.warning("a message did not reach the server: %s", problem)
 
-    async def _post(self, data: bytes) -> None:
+    async def _post(self, data: bytes, deadline: asyncio.Timeout) -> None:
         headers = {**POSTED, **self._own_headers()}
-        response = await self._web.send("POST", headers, data)
+        response = await self._web.send("POST", headers, data, deadline=deadline)
         try:
             if response.status >= 300:
                 raise await refusal(response)
-            await response.read(EXCERPT)
+            if media_type(response) != EVENTS:  # which need not end
+                await response.read(EXCERPT)
         finally:
             response.close()
 
@@ -305,9 +328,17 @@ class HttpConnection:
         with contextlib.suppress(TimeoutError, HttpError, ConnectionClosed):
             async with asyncio.timeout(CLOSE_SECONDS):
                 if self._session:
-                    response = await self._web.send("DELETE", self._own_headers())
-                    response.close()
+                    headers = self._own_headers()
+                    (await self._web.send("DELETE", headers, renew=False)).close()
         await self._web.close()
+
+
+def _session_id(response: Response) -> str:
+    id = response.headers.get("mcp-session-id", "")
+    if not _SESSION_ID.fullmatch(id):
+        response.close()
+        raise HttpError(response.status, "a malformed session id")
+    return id
 
 
 def _error_in(body: bytes) -> AnswerError | None:

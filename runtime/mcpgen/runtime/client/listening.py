@@ -44,6 +44,8 @@ class Listening:
         self._ask = ask
         self._uris = uris
         self._lists = lists
+        self._subscribed: list[str] = []
+        """Resources of which one subscription is ours."""
         self._methods = {LIST_CHANGED[what] for what in lists}
         self._changes: deque[Change] = deque(maxlen=MOST)
         self._news = asyncio.Event()
@@ -61,22 +63,23 @@ class Listening:
             else:
                 self._session.connection.peer.when_ended.append(self._cut)
                 for uri in self._uris:
-                    self._session.subscribed[uri] += 1
-                    if self._session.subscribed[uri] == 1:
+                    if not self._session.subscribed[uri]:
                         await self._ask("resources/subscribe", {"uri": uri})
+                    self._session.subscribed[uri] += 1
+                    self._subscribed.append(uri)
         except BaseException:
+            await self._unsubscribe()
             await self._close()
             raise
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        if self._stream is None:
-            await self._unsubscribe()
+        await self._unsubscribe()
         await self._close()
 
     async def _unsubscribe(self) -> None:
         session = self._session
-        for uri in self._uris:
+        for uri in self._subscribed:
             session.subscribed[uri] -= 1
             if not session.subscribed[uri] and not session.connection.closed:
                 with contextlib.suppress(

@@ -63,6 +63,7 @@ class Opening:
             raise
 
     async def _find(self) -> Session:
+        await self._here()  # if nobody is there, that tells nothing about an era
         if not self._modern:
             return await self._initialized()
         if self._legacy and self._key in _legacy_servers:
@@ -160,7 +161,7 @@ class Opening:
             await session.connection.close()
             try:
                 self._connection = await self._oldest()
-            except ConnectionClosed:
+            except (HttpError, ConnectionClosed, RequestTimeout):
                 raise error from None  # what helps is what was said to the POST
             session = Legacy(self._connection, self._service, self._profile)
             await session.open(newest)

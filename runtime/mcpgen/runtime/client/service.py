@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from inspect import iscoroutinefunction
 from itertools import count
 from typing import Any, TypeAlias
@@ -33,6 +34,8 @@ from ..versions import Version
 
 Json: TypeAlias = dict[str, Any]
 Handler: TypeAlias = Callable[..., Any]
+MOST_TOLD = 10_000
+"""So much waits for a slow handler; then the oldest is dropped."""
 DECLINED = -1
 """The code for a user who does not want his model to be asked."""
 
@@ -104,6 +107,8 @@ class Service:
         """Who wants to hear of changes."""
         self._watched: dict[int | str, _Watched] = {}
         self._tokens = count(1)
+        self._told: deque[Coroutine[Any, Any, None]] = deque()
+        self._telling: asyncio.Task[None] | None = None
 
     # --- questions ------------------------------------------------------------------------
 
@@ -193,14 +198,14 @@ class Service:
         elif method == MESSAGE:
             if self.handlers.logging is not None:
                 kind = types.LoggingMessageNotificationParams
-                _tell(self.handlers.logging, types.decode(params or b"{}", kind))
+                self._tell(self.handlers.logging, types.decode(params or b"{}", kind))
         else:
             told: Json = {} if params is None else msgspec.json.decode(params)
             change = Change(method, told)
             for sink in list(self.sinks):
                 sink(change)
             if self.handlers.changed is not None:
-                _tell(self.handlers.changed, change)
+                self._tell(self.handlers.changed, change)
 
     @contextlib.contextmanager
     def watching(
@@ -224,7 +229,36 @@ class Service:
         now = asyncio.get_running_loop().time()
         with contextlib.suppress(RuntimeError):  # it timed out this very moment
             watched.deadline.reschedule(min(now + watched.seconds, watched.until))
-        _tell(watched.handler, said)
+        self._tell(watched.handler, said)
+
+    def _tell(self, handler: Handler, said: Any) -> None:
+        """Call a handler that returns nothing; coroutines run one after another."""
+        outcome = handler(said)
+        if asyncio.iscoroutine(outcome):
+            if len(self._told) >= MOST_TOLD:
+                self._told.popleft().close()
+            self._told.append(outcome)
+            if self._telling is None:
+                self._telling = asyncio.get_running_loop().create_task(self._run_told())
+
+    async def _run_told(self) -> None:
+        try:
+            while self._told:
+                try:
+                    await self._told.popleft()
+                except Exception:
+                    log.exception("a handler failed")
+        finally:
+            self._telling = None
+
+    async def close(self) -> None:
+        """End what the handlers still do, unless it is they who close the client."""
+        while self._told:
+            self._told.popleft().close()
+        telling = self._telling
+        if telling is not None and telling is not asyncio.current_task():
+            telling.cancel()
+            await asyncio.wait((telling,))
 
     # --- what a peer asks of its service --------------------------------------------------
 
@@ -244,24 +278,6 @@ async def _called(handler: Any, *arguments: Any) -> Any:
         return await handler(*arguments)
     outcome = await workers.run(lambda: handler(*arguments), {})
     return await outcome if isinstance(outcome, Awaitable) else outcome
-
-
-def _tell(handler: Handler, said: Any) -> None:
-    """Call a handler that returns nothing; it may be a coroutine function."""
-    outcome = handler(said)
-    if asyncio.iscoroutine(outcome):
-        task = asyncio.get_running_loop().create_task(outcome)
-        _telling.add(task)
-        task.add_done_callback(_told)
-
-
-_telling: set[asyncio.Task[Any]] = set()
-
-
-def _told(task: asyncio.Task[Any]) -> None:
-    _telling.discard(task)
-    if not task.cancelled() and task.exception() is not None:
-        log.error("a handler failed", exc_info=task.exception())
 
 
 def _sampled(answer: Any) -> Any:

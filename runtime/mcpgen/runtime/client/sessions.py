@@ -10,7 +10,13 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, field
 
 from .. import versions
-from ..errors import INVALID_REQUEST, AnswerError, McpError, NotSupported
+from ..errors import (
+    INVALID_REQUEST,
+    AnswerError,
+    McpError,
+    NotSupported,
+    RequestTimeout,
+)
 from ..names import (
     CLIENT_CAPABILITIES,
     CLIENT_INFO,
@@ -50,6 +56,8 @@ class Session:
         self, connection: Connection, service: Service, profile: Profile
     ) -> None:
         self.connection = connection
+        self.expired = False
+        """Has the server forgotten it? What is under way may still end well."""
         self.version: Version
         self.server_info: Json = {}
         self.capabilities: Json = {}
@@ -75,6 +83,14 @@ class Session:
     ) -> Raw:
         """Ask the server; the result is raw JSON text."""
         return await self._send(method, params, timeout, progress, headers)
+
+    async def tell(self, method: str, params: bytes | None = None) -> None:
+        """Send a notification, and wait until it has left."""
+        try:
+            async with asyncio.timeout(self.timeout) as deadline:
+                await self.connection.tell(method, params, deadline)
+        except TimeoutError:
+            raise RequestTimeout(f"{method} could not be sent in time") from None
 
     def keep_level(self, level: str) -> bool:
         """Is saying it with every request the way to choose a log level? Then do so."""
@@ -121,7 +137,12 @@ class Legacy(Session):
             "capabilities": self._service.handlers.declared(newest),
             "clientInfo": self._profile.info,
         }
-        found = msgspec.json.decode(await self._send(INITIALIZE, asked))
+        raw = await self._send(INITIALIZE, asked)
+        try:
+            found = msgspec.json.decode(raw)
+        except (msgspec.DecodeError, RecursionError) as error:
+            message = f"a malformed answer to {INITIALIZE}: {error}"
+            raise AnswerError(INVALID_REQUEST, message) from None
         name = found.get("protocolVersion") if isinstance(found, dict) else None
         if name not in self._profile.versions:
             wanted = ", ".join(self._profile.versions)
@@ -136,7 +157,7 @@ class Legacy(Session):
         said = found.get("instructions", "")
         self._agreed(version, found["capabilities"], said, found["serverInfo"])
         self.connection.speak(version)
-        await self.connection.tell(INITIALIZED)
+        await self.tell(INITIALIZED)
         await self.connection.settled()
 
 

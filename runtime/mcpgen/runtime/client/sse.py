@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from urllib.parse import urljoin
 
-from ..errors import HttpError
+from ..errors import HttpError, RequestTimeout
 from ..transports import Connect, Receiver
 from . import events
 from .http1 import Response
@@ -15,22 +15,34 @@ from .web import EXCERPT, Web, media_type, origin, refusal
 class Sse:
     """A transport like any other: a line of messages in each direction."""
 
-    def __init__(self, web: Web, limit: int) -> None:
+    def __init__(self, web: Web, limit: int, timeout: float) -> None:
         self._web = web
         self._limit = limit
+        self._timeout = timeout
 
     async def __call__(self, connect: Connect) -> None:
         """Be connected until the stream ends."""
-        response = await self._web.send("GET", {"accept": "text/event-stream"})
+        try:
+            async with asyncio.timeout(self._timeout) as deadline:
+                await self._be_connected(connect, deadline)
+        except TimeoutError:
+            raise RequestTimeout("the server did not say where to post to") from None
+        finally:
+            await self._web.close()
+
+    async def _be_connected(self, connect: Connect, deadline: asyncio.Timeout) -> None:
+        headers = {"accept": "text/event-stream"}
+        response = await self._web.send("GET", headers, deadline=deadline)
         try:
             if response.status != 200 or media_type(response) != "text/event-stream":
                 raise await refusal(response)
-            await self._read(response, connect)
+            await self._read(response, connect, deadline)
         finally:
             response.close()
-            await self._web.close()
 
-    async def _read(self, response: Response, connect: Connect) -> None:
+    async def _read(
+        self, response: Response, connect: Connect, deadline: asyncio.Timeout
+    ) -> None:
         writer: _Writer | None = None
         receiver: Receiver | None = None
         try:
@@ -38,6 +50,7 @@ class Sse:
                 if event.kind == "endpoint" and receiver is None:
                     writer = _Writer(self._web, self._address(event.data))
                     receiver = connect(writer)
+                    deadline.reschedule(None)
                 elif event.kind == "message" and receiver is not None:
                     busy = receiver.receive(event.data)
                     if busy is not None:
@@ -52,9 +65,14 @@ class Sse:
                 writer.close()
 
     def _address(self, data: bytes) -> str:
-        address = urljoin(self._web.url, data.decode("utf-8", "replace"))
-        if origin(address) != origin(self._web.url):
-            raise HttpError(200, f"the server wants its messages at {address!r}")
+        try:
+            address = urljoin(self._web.url, data.decode("utf-8", "replace"))
+            scheme, host, port = origin(address)
+        except ValueError:
+            raise HttpError(200, "the server gives an address that is none") from None
+        if (scheme, host, port) != origin(self._web.url):
+            message = f"the server wants its messages at {scheme}://{host}:{port}"
+            raise HttpError(200, message)
         return address
 
 

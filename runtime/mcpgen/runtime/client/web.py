@@ -44,6 +44,7 @@ class Web:
         self._auth = auth
         self._http = http
         self._requester: Requester | None = None
+        self._authorization: str | None = None
 
     async def send(
         self,
@@ -52,19 +53,21 @@ class Web:
         body: bytes | None = None,
         url: str = "",
         deadline: asyncio.Timeout | None = None,
+        renew: bool = True,
     ) -> Response:
         """The answer, whatever its status; not read yet.
 
         A deadline does not count what it takes to get credentials: a user may log in.
+        Without `renew` those that are there must do.
         """
         url = url or self.url
         requester = self._requester or self._connect()
         said = {**self._headers, **headers}
         for _ in range(TRIES):
-            authorization = None
-            if self._auth is not None:
+            if self._auth is not None and renew:
                 with _paused(deadline):
-                    authorization = await self._auth.header()
+                    self._authorization = await self._auth.header()
+            authorization = self._authorization
             if authorization is not None:
                 said["authorization"] = authorization
             response = await requester.send(method, url, said, body)
@@ -72,7 +75,7 @@ class Web:
             if status in (307, 308):
                 response.close()
                 url = _redirected(url, response)
-            elif status in (401, 403) and self._auth is not None:
+            elif status in (401, 403) and self._auth is not None and renew:
                 with _paused(deadline):
                     if not await self._has_better(response, authorization):
                         return response
@@ -134,13 +137,17 @@ def _redirected(url: str, response: Response) -> str:
     """Where to send it instead: on the same server, or credentials would leak."""
     if "location" not in response.headers:
         raise HttpError(response.status, "it redirects to nowhere")
-    target = urljoin(url, response.headers["location"])
-    if origin(target) != origin(url):
+    try:
+        target = urljoin(url, response.headers["location"])
         scheme, host, port = origin(target)
-        elsewhere = f"{scheme}://{host}:{port}"  # the rest may hold secrets
-        message = f"it redirects to another server, {elsewhere}: use its URL"
-        raise HttpError(response.status, message)
-    return target
+        if (scheme, host, port) == origin(url):
+            locate(target)
+            return target
+    except ValueError:
+        raise HttpError(response.status, "it redirects to what is no URL") from None
+    elsewhere = f"{scheme}://{host}:{port}"  # the rest may hold secrets
+    message = f"it redirects to another server, {elsewhere}: use its URL"
+    raise HttpError(response.status, message)
 
 
 def origin(url: str) -> tuple[str, str, int | None]:
