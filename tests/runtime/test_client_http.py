@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
+from mcpgen.protocol.newest import types
 from mcpgen.runtime import (
     AnswerError,
     Client,
@@ -210,6 +211,21 @@ def test_arguments_that_are_headers_too(case: str) -> None:
             params = {k[10:]: v for k, v in found.items() if k.startswith(prefix)}
             assert params == headers
             assert exchange.message["params"]["arguments"] == arguments
+
+    run(main)
+
+
+def test_a_tool_that_is_called_without_arguments() -> None:
+    async def main() -> None:
+        async with Web() as web, greeted(web, V5) as client:
+            async with during(client.list_tools()):
+                (await web.asked("tools/list")).result({"tools": [MIRRORING]})
+            params = types.CallToolRequestParams(name="t", meta=client.meta)
+            async with during(client.caller.call_tool(params)) as call:
+                exchange = await web.asked("tools/call")
+                exchange.result(text_result("x") | {"resultType": "complete"})
+            assert text_of(call.result()) == "x"
+            assert "arguments" not in exchange.message["params"]
 
     run(main)
 
@@ -537,6 +553,7 @@ def test_faults(version: str, case: str) -> None:
             assert len(str(problem)) < 1000
             async with during(client.call_tool("again")) as call:
                 while (exchange := await web.asked()).message.get("method") != CALL:
+                    assert "error" not in exchange.message
                     exchange.answer(202)  # what followed from the first call
                 exchange.result(text_result("still"))
             assert text_of(call.result()) == "still"
@@ -867,6 +884,25 @@ def test_a_tool_is_not_called_twice() -> None:
     run(main)
 
 
+def test_a_call_has_no_more_time_than_it_was_given() -> None:
+    async def main() -> None:
+        now = asyncio.get_running_loop().time
+        async with Web() as web, greeted(web, session="old", timeout=60) as client:
+            began = now()
+            async with during(client.call_tool("t", timeout=5)) as call:
+                (await web.asked("tools/call")).answer(404)
+                exchange = await web.asked("initialize")
+                await asyncio.wait([call])
+                assert now() - began < 6
+            assert isinstance(call.exception(), RequestTimeout)
+            # Others may still want the session.
+            exchange.result(initialized(V4), mcp_session_id="new")
+            (await web.asked("notifications/initialized")).answer(202)
+            await still_works(web, client)
+
+    run(main, leap=True)
+
+
 # --- sessions -------------------------------------------------------------------------
 
 
@@ -951,6 +987,24 @@ def test_a_session_id_that_is_none(session: str) -> None:
     run(main)
 
 
+@pytest.mark.parametrize("version", [V4, V5])
+def test_closing_that_is_cancelled_can_be_done_again(version: str) -> None:
+    async def main() -> None:
+        async with Web() as web:
+            for turns in range(40):
+                client = Client.http(web.url, versions=[version])
+                async with during(web.greets(version, session="s")):
+                    await client.__aenter__()
+                closing = asyncio.create_task(client.close())
+                for _ in range(turns):
+                    await asyncio.sleep(0)
+                closing.cancel()
+                await asyncio.wait([closing])
+                await client.close()
+
+    run(main)
+
+
 def test_a_session_is_ended_though_nobody_answers() -> None:
     async def main() -> None:
         now = asyncio.get_running_loop().time
@@ -964,6 +1018,32 @@ def test_a_session_is_ended_though_nobody_answers() -> None:
 
 
 # --- streams --------------------------------------------------------------------------
+
+
+def test_a_flood_of_questions() -> None:
+    async def main() -> None:
+        async with Web() as web, greeted(web, session="s") as client:
+            async with during(client.call_tool("t")) as call:
+                exchange = await web.asked("tools/call")
+                exchange.stream()
+                for number in range(5000):
+                    ping = {"jsonrpc": "2.0", "id": number, "method": "ping"}
+                    exchange.event(json.dumps(ping))
+                exchange.event(result(exchange.message["id"], text_result("x")))
+                first = await web.asked()
+                assert first.message["result"] == {}
+                # Nobody answers our answers, and still there are not too many of them.
+                await asyncio.sleep(5)
+                assert len(asyncio.all_tasks()) < 1000
+                exchange.cut()
+                first.answer(202)
+                answers = 1
+                while not call.done():
+                    (await web.asked()).answer(202)
+                    answers += 1
+            assert text_of(call.result()) == "x"
+
+    run(main, leap=True)
 
 
 def test_what_comes_before_the_answer() -> None:
@@ -1429,6 +1509,12 @@ def test_events_come_in_any_pieces() -> None:
         assert await read(whole[n : n + 1] for n in range(len(whole))) == (READ, "2")
         for at in (*range(200), *range(len(whole) - 20, len(whole))):
             assert await read([whole[:at], whole[at:]]) == (READ, "2"), at
+
+        for end in ("\r\r", "\n\n", "\r\n\r\n", "\n\r"):
+            text = f"data: x{end}".encode()
+            for at in range(len(text)):
+                found = await read([text[:at], text[at:]])
+                assert found == ([("message", b"x")], "")
 
     run(main)
 

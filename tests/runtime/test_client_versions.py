@@ -610,6 +610,24 @@ def test_greetings_that_are_none(greeting: Any) -> None:
     run(main)
 
 
+@pytest.mark.parametrize("oddity", ["1e999", "9" * 5000, "[" * 5000 + "]" * 5000])
+@pytest.mark.parametrize("version", [V4, V5])
+def test_greetings_that_are_hard_to_read(version: str, oddity: str) -> None:
+    async def main() -> None:
+        line = Line()
+        client = Client(line, versions=[version], timeout=1)
+        async with during(client.__aenter__()) as entering:
+            hello = await line.message()
+            greeting = initialized(V4) if version == V4 else discovered(V5)
+            frame = result(hello["id"], greeting | {"x": "ODDITY"})
+            await line.says(frame.replace('"ODDITY"', oddity))
+        problem = entering.exception()
+        assert isinstance(problem, AnswerError | RequestTimeout | None)
+        await client.close()
+
+    run(main, leap=True)
+
+
 @pytest.mark.parametrize(
     "greeting",
     [

@@ -95,9 +95,6 @@ class Line:
     async def drain(self) -> None:
         self.drained += 1
 
-    def dropped(self, about: Any) -> None:
-        self.changed.set()
-
     def check(self, frame: Any) -> None:
         assert not self.validators["JSONRPCMessage"](frame), frame
         if "method" in frame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import signal
 import subprocess
@@ -14,6 +15,7 @@ from typing import Annotated, Any
 import pytest
 from mcpgen.runtime import Context, Server
 from mcpgen.runtime.auth.bearer import Bearer, Principal
+from mcpgen.runtime.peer import Peer
 from msgspec import Meta
 from starlette.applications import Starlette
 from starlette.routing import Mount
@@ -456,6 +458,19 @@ def test_a_broken_stream_can_be_resumed(version: str) -> None:
     run(main)
 
 
+@pytest.mark.parametrize("id", ["0-²", "0-" + "9" * 5000, "-", "x", "0-99"])
+def test_odd_ids_to_come_back_with(id: str) -> None:
+    async def main(gate: Gate, server: Server) -> None:
+        http = await session(server)
+        stream = await http.open("GET", "/mcp", last_event_id=id).started()
+        assert stream.status == 200
+        server.remove_tool("poll")
+        await stream.message()
+        await stream.drop()
+
+    run(main)
+
+
 def test_a_silent_request_becomes_a_stream_to_come_back_for() -> None:
     async def main(gate: Gate, server: Server) -> None:
         http = await session(server, stream_after=0.001, retry=77)
@@ -627,6 +642,39 @@ def test_headers_say_what_the_body_says(
         if status == 400:
             assert answer.json()["error"]["code"] == -32020
             assert answer.json()["id"] == 1
+
+    run(main)
+
+
+def test_an_argument_that_no_number_can_hold_is_no_mismatch() -> None:
+    async def main(gate: Gate, server: Server) -> None:
+        body = json.dumps(modern(call("routed", size=1))).replace(
+            '"size": 1', '"size": 1e999'
+        )
+        answer = await Http(server.asgi()).post(
+            body.encode(), **mirrored(call("routed")), mcp_param_size="1"
+        )
+        assert (answer.status, answer.json()["error"]["code"]) == (200, -32602)
+
+    run(main)
+
+
+def test_what_was_served_goes_without_the_garbage_collector() -> None:
+    """Otherwise each request costs a tenth more."""
+
+    async def main(gate: Gate, server: Server) -> None:
+        http = Http(server.asgi())
+        gate.go.set()
+        gc.collect()
+        gc.disable()
+        try:
+            before = sum(isinstance(each, Peer) for each in gc.get_objects())
+            for tool in ("now", "quiet", "steps"):
+                await ask(http, call(tool))
+            after = sum(isinstance(each, Peer) for each in gc.get_objects())
+        finally:
+            gc.enable()
+        assert after == before
 
     run(main)
 

@@ -22,12 +22,12 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from mcpgen.runtime.auth.challenge import parse_challenge
-from mcpgen.runtime.auth.errors import AuthError
 from mcpgen.runtime.auth.grants import ClientCredentials, JwtBearer
 from mcpgen.runtime.auth.oauth import OAuth
 from mcpgen.runtime.auth.storage import FileStorage, MemoryStorage
 from mcpgen.runtime.auth.tokens import StaticToken
 from mcpgen.runtime.client.web import Web
+from mcpgen.runtime.errors import AuthError
 
 from tests.runtime.oauth_world import (
     BROKEN,

@@ -60,9 +60,6 @@ class Line:
     async def drain(self) -> None:
         pass
 
-    def dropped(self, about: Any) -> None:
-        self.changed.set()
-
     def check(self, frame: Any) -> None:
         """By the rules of the version: the frame, and the result that it carries."""
         if isinstance(frame, list):

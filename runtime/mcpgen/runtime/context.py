@@ -58,6 +58,9 @@ class Era(Protocol):
 class Context:
     """One request, from its handler's side."""
 
+    _progress: float | None = None
+    _asked: frozenset[str] = frozenset()
+
     def __init__(
         self, call: Call, client: Client, meta: dict[str, Any], era: Era
     ) -> None:
@@ -69,8 +72,6 @@ class Context:
         """Small JSON values that survive when the handler runs again."""
         self.call = call
         self.era = era
-        self._progress: float | None = None
-        self._asked: frozenset[str] = frozenset()
 
     @property
     def request_id(self) -> Id:

@@ -111,16 +111,22 @@ def run(
     also: Defaults,
 ) -> bytes | Later:
     """Call the handler; its result as JSON text, now or later."""
+    handler = handler_of(host, row)
+    if is_async(handler):
+
+        async def later() -> bytes:
+            return written(version, row, await handler(params, context()), also)
+
+        return later
+    return written(version, row, handler(params, context()), also)
+
+
+def handler_of(host: Host, row: Any) -> Any:
+    """What answers this method; McpError when nothing does."""
     handler = getattr(host.handlers, row.python_name, None)
     if handler is None:
         raise McpError(METHOD_NOT_FOUND, f"{row.name} is not offered here")
-    if _is_async(handler):
-
-        async def later() -> bytes:
-            return _written(version, row, await handler(params, context()), also)
-
-        return later
-    return _written(version, row, handler(params, context()), also)
+    return handler
 
 
 def notified(
@@ -137,14 +143,16 @@ def notified(
         handler(params, Context(call, client, meta_of(call, params), era))
 
 
-def _is_async(handler: Any) -> bool:
+def is_async(handler: Any) -> bool:
+    """Must what it gives be awaited?"""
     code = getattr(handler, "__code__", None)  # what the standard library asks last
     if code is None:
         return iscoroutinefunction(handler)
     return bool(code.co_flags & CO_COROUTINE)
 
 
-def _written(version: Version, row: Any, outcome: Any, also: Defaults) -> bytes:
+def written(version: Version, row: Any, outcome: Any, also: Defaults) -> bytes:
+    """What a handler gave, as JSON text."""
     if isinstance(outcome, Struct):
         encoded: bytes = version.types.encode(outcome)
         return encoded
@@ -156,9 +164,7 @@ def meta_of(call: Call, params: Any) -> Json:
     meta = getattr(params, "meta", None)
     if isinstance(meta, dict):
         return meta
-    if not isinstance(meta, Struct) or call.params is None:
-        return {}
-    return meta_in(call.params)
+    return said_in(call.params).meta if isinstance(meta, Struct) else {}
 
 
 def plain_params(call: Call) -> Json:
@@ -167,16 +173,20 @@ def plain_params(call: Call) -> Json:
     return found
 
 
-class _Params(Struct):
-    meta: dict[str, Any] = field(default_factory=dict, name="_meta")
+class Said(Struct):
+    """What params say about themselves, whatever else is in them."""
+
+    meta: Json = field(default_factory=dict, name="_meta")
+    name: Any = None
+    uri: Any = None
 
 
-_META = Decoder(_Params)
+_SAID = Decoder(Said)
 
 
-def meta_in(params: Raw) -> Json:
-    """The `_meta` of some params, whatever else is in them."""
+def said_in(params: Raw | None) -> Said:
+    """The same of some params; nothing when it cannot be read."""
     try:
-        return _META.decode(params).meta
-    except DecodeError:
-        return {}
+        return Said() if params is None else _SAID.decode(params)
+    except (DecodeError, RecursionError):
+        return Said()

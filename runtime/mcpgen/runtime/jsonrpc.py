@@ -19,24 +19,23 @@ Kind: TypeAlias = Literal["request", "notification", "result", "error"]
 
 
 class Frame(Struct, kw_only=True):
-    """One message, classified by `kind()`; nothing in it is typed yet."""
+    """One message, classified by `kind()`; anything may be wrong with it still."""
 
-    jsonrpc: Raw | UnsetType = UNSET
-    id: Raw | UnsetType = UNSET
-    method: Raw | UnsetType = UNSET
+    jsonrpc: Any = UNSET
+    id: Any = UNSET
+    method: Any = UNSET
     params: Raw | UnsetType = UNSET
     result: Raw | UnsetType = UNSET
     error: Raw | UnsetType = UNSET
 
     def kind(self) -> Kind:
         """Which of the four messages it is; FrameError when it is none."""
-        if not self._is_version_2():
+        if self.jsonrpc != "2.0":
             raise FrameError(INVALID_REQUEST, 'jsonrpc must be "2.0"')
         if self.method is not UNSET:
             if self.result is not UNSET or self.error is not UNSET:
                 raise FrameError(INVALID_REQUEST, "both a call and an answer")
-            if bytes(self.method)[:1] != b'"':
-                raise FrameError(INVALID_REQUEST, "method must be a string")
+            self.method_name()
             if self.id is UNSET:
                 return "notification"
             self.request_id()
@@ -49,28 +48,18 @@ class Frame(Struct, kw_only=True):
             )
         return "result" if self.error is UNSET else "error"
 
-    def _is_version_2(self) -> bool:
-        if self.jsonrpc is UNSET:
-            return False
-        raw = bytes(self.jsonrpc)
-        # JSON can spell the same string in several ways; almost nobody does.
-        return raw == b'"2.0"' or (raw[:1] == b'"' and _STRING.decode(raw) == "2.0")
-
     def request_id(self) -> Id:
         """The id, a string or an integer and nothing else; FrameError otherwise."""
-        if self.id is not UNSET:
-            try:
-                id: Id = _ID.decode(self.id)
-                return id
-            except ValidationError:
-                pass
+        id: Id = self.id
+        if type(id) is int or type(id) is str:  # True is neither
+            return id
         raise FrameError(INVALID_REQUEST, "id must be a string or an integer")
 
     def method_name(self) -> str:
         """The method of a request or notification."""
-        if self.method is UNSET:
-            raise FrameError(INVALID_REQUEST, "no method")
-        return _STRING.decode(self.method)
+        if not isinstance(self.method, str):
+            raise FrameError(INVALID_REQUEST, "method must be a string")
+        return self.method
 
 
 class ErrorBody(Struct):
@@ -83,9 +72,7 @@ class ErrorBody(Struct):
 
 _FRAME = Decoder(Frame)
 _FRAMES = Decoder(list[Raw])
-_ANY = Decoder()
-_ID = Decoder(str | int)
-_STRING = Decoder(str)
+_ANY = Decoder(Raw)
 _ERROR = Decoder(ErrorBody)
 _encode = Encoder().encode
 
@@ -116,7 +103,7 @@ def _text(data: bytes | Raw) -> bytes | Raw:
 
 def is_batch(data: bytes) -> bool:
     """Is it an array of messages?"""
-    return data.lstrip(b" \t\r\n")[:1] == b"["
+    return data[:1] != b"{" and data.lstrip(b" \t\r\n")[:1] == b"["
 
 
 def decode_batch(data: bytes) -> list[Raw]:

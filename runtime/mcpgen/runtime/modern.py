@@ -7,9 +7,10 @@ answers so far: those it just got, and those that `requestState` carried.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
+
+from msgspec import UNSET
 
 from . import dispatch, versions, wire
 from .asks import Client, Question, read_answer
@@ -52,7 +53,7 @@ class InputNeeded(BaseException):
 
 def meta_of(call: Call) -> Json:
     """The `_meta` of a request, whatever else is in it."""
-    return {} if call.params is None else dispatch.meta_in(call.params)
+    return dispatch.said_in(call.params).meta
 
 
 class Stateless:
@@ -67,9 +68,11 @@ class Stateless:
         self.host = host
         self._key = key
         self.names = names
-        self._meta = {SERVER_INFO: host.info()}
+        self._versions: dict[str, Version] = {}
+        self.meta = {SERVER_INFO: host.info()}
+        """The `_meta` of results."""
         fields = {"result_type": "complete", "ttl_ms": 0, "cache_scope": "private"}
-        self.also = wire.Defaults(fields | {"meta": self._meta})
+        self.also = wire.Defaults(fields | {"meta": self.meta})
 
     @cached_property
     def sealer(self) -> Sealer:
@@ -78,38 +81,23 @@ class Stateless:
 
         return Sealer(self._key)
 
-    def request(
-        self,
-        call: Call,
-        meta: Json,
-        principal: Any = None,
-        check: Callable[[Call, Json], None] | None = None,
-    ) -> bytes | Later:
-        """Serve one request with its `_meta`; `principal` is who was authenticated.
-
-        `check` sees both before anything is made of their content.
-        """
-        _require(meta)
-        if check is not None:
-            check(call, meta)
+    def request(self, call: Call, meta: Json, principal: Any = None) -> bytes | Later:
+        """Serve one request with its `_meta`; `principal` is who was authenticated."""
         client = self._client(meta)
         version = client.version
         row = dispatch.row_for(version, call.method, self.host.capabilities(version))
         params = dispatch.read_params(version, row, call.params)
-        also = self.also
         if call.method == DISCOVER and not dispatch.has_handler(self.host, row):
-            return wire.result(version, row, self._discovered(version), also)
-        exchange = Exchange(self, call, version, params, meta, principal)
-        outcome = dispatch.run(
-            *(self.host, version, row, params),
-            lambda: exchange.context(call, client, meta),
-            also,
-        )
-        if isinstance(outcome, bytes):
-            return outcome
-        return partial(exchange.run, outcome, row, self._meta)
+            return wire.result(version, row, self._discovered(version), self.also)
+        handler = dispatch.handler_of(self.host, row)
+        exchange = Exchange(self, version, row, meta, principal)
+        ctx = Context(call, client, meta, exchange)
+        if dispatch.is_async(handler):
+            return partial(exchange.run, handler, params, ctx)
+        return dispatch.written(version, row, handler(params, ctx), self.also)
 
     def _client(self, meta: Json) -> Client:
+        require(meta)
         name = meta[PROTOCOL_VERSION]
         if name not in self.names:
             raise McpError(
@@ -123,7 +111,9 @@ class Stateless:
         return Client(self._version(name), capabilities, meta.get(CLIENT_INFO, {}))
 
     def _version(self, name: str) -> Version:
-        return dispatch.version_of(self.host, name)
+        if name not in self._versions:
+            self._versions[name] = dispatch.version_of(self.host, name)
+        return self._versions[name]
 
     def _discovered(self, version: Version) -> Json:
         found: Json = {
@@ -135,11 +125,11 @@ class Stateless:
         return found
 
 
-def _require(meta: Json) -> None:
-    missing = [
-        key for key in (PROTOCOL_VERSION, CLIENT_CAPABILITIES) if key not in meta
-    ]
-    if missing:
+def require(meta: Json) -> None:
+    """FrameError when a request does not say what each of this era says."""
+    if PROTOCOL_VERSION not in meta or CLIENT_CAPABILITIES not in meta:
+        keys = (PROTOCOL_VERSION, CLIENT_CAPABILITIES)
+        missing = [key for key in keys if key not in meta]
         raise FrameError(
             INVALID_PARAMS,
             f"_meta lacks {' and '.join(missing)}",
@@ -151,77 +141,70 @@ class Exchange:
     """One request, perhaps one of several rounds."""
 
     def __init__(
-        self,
-        era: Stateless,
-        call: Call,
-        version: Version,
-        params: Any,
-        meta: Json,
-        principal: Any,
+        self, era: Stateless, version: Version, row: Any, meta: Json, principal: Any
     ) -> None:
         self.version = version
         self.meta = meta
         self.principal = principal
         self.answers: Json = {}
         """What the handler asked for, and has got: it is kept for the next round."""
-        self.state: Json = {}
         self._given: Json = {}
         self._era = era
-        self._call = call
+        self._row = row
+        self._context: Context
+
+    async def run(self, handler: Any, params: Any, ctx: Context) -> bytes:
+        """Let the handler answer, or end the round with what it needs."""
+        self._context = ctx
+        try:
+            self._resume(params)
+            answer = await handler(params, ctx)
+            return dispatch.written(self.version, self._row, answer, self._era.also)
+        except (InputNeeded, BaseExceptionGroup) as raised:
+            asks = _needed(raised)
+            if not asks:
+                raise
+            return self._input_required(asks)
+        finally:
+            del self._context  # which knows us: let both go at once
+
+    def _resume(self, params: Any) -> None:
+        """Go on with what earlier rounds gave, and this one brings."""
         # The version's types say which requests can be answered in rounds.
-        sealed = getattr(params, "request_state", None)
-        if isinstance(sealed, str):
+        sealed = getattr(params, "request_state", UNSET)
+        if sealed is not UNSET:
             carried = self._era.sealer.unseal(sealed, self._binding())
-            self.answers, self.state = carried["answers"], carried["state"]
-        if isinstance(getattr(params, "input_responses", None), dict):
-            self._given = dispatch.plain_params(call)["inputResponses"]
+            self.answers, self._context.state = carried["answers"], carried["state"]
+        if getattr(params, "input_responses", UNSET) is not UNSET:
+            self._given = dispatch.plain_params(self._context.call)["inputResponses"]
 
-    def _binding(self) -> bytes:
-        """What a state belongs to: this very request, of this very client."""
-        request = dispatch.plain_params(self._call)
-        for key in ("_meta", "inputResponses", "requestState"):
-            request.pop(key, None)
-        from .state import binding
-
-        principal = getattr(self.principal, "key", "")
-        return binding(self._call.method, principal, request)
-
-    def context(self, call: Call, client: Client, meta: Json) -> Context:
-        """What the handler gets."""
-        self._context = Context(call, client, meta, self)
-        self._context.state = self.state
-        return self._context
+    def _input_required(self, asks: dict[str, Question]) -> bytes:
+        kind = getattr(self.version.types, "InputRequiredResult", None)
+        if kind is None or kind not in self._row.results:
+            message = f"{self._row.name} cannot ask its client"
+            raise McpError(INTERNAL_ERROR, message) from None
+        result = {
+            "resultType": "input_required",
+            "inputRequests": {key: _embedded(ask) for key, ask in asks.items()},
+            "requestState": self.sealed(),
+            "_meta": self._era.meta,
+        }
+        return wire.typed(self.version, kind, result)
 
     def sealed(self) -> str:
         """What is to be kept until the next round, as text for the client."""
         content = {"answers": self.answers, "state": self._context.state}
         return self._era.sealer.seal(content, self._binding())
 
-    async def run(self, later: Later, row: Any, also: Json) -> bytes:
-        """Wait for the handler, or end the round with what it needs.
+    def _binding(self) -> bytes:
+        """What a state belongs to: this very request, of this very client."""
+        call = self._context.call
+        request = dispatch.plain_params(call)
+        for key in ("_meta", "inputResponses", "requestState"):
+            request.pop(key, None)
+        from .state import binding
 
-        `also` is the `_meta` of results.
-        """
-        try:
-            return await later()
-        except (InputNeeded, BaseExceptionGroup) as raised:
-            asks = _needed(raised)
-            if not asks:
-                raise
-            kind = getattr(self.version.types, "InputRequiredResult", None)
-            if kind is None or kind not in row.results:
-                raise McpError(
-                    INTERNAL_ERROR, f"{row.name} cannot ask its client"
-                ) from None
-            result = {
-                "resultType": "input_required",
-                "inputRequests": {key: _embedded(ask) for key, ask in asks.items()},
-                "requestState": self.sealed(),
-                "_meta": also,
-            }
-            return wire.typed(self.version, kind, result)
-        finally:
-            del self._context  # which knows us: let both go at once
+        return binding(call.method, getattr(self.principal, "key", ""), request)
 
     # --- what the era does for a context --------------------------------------------------
 

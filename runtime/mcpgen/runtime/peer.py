@@ -63,9 +63,6 @@ class Link(Protocol):
     async def drain(self) -> None:
         """Wait until little enough is queued; who sends much should."""
 
-    def dropped(self, about: Id) -> None:
-        """No answer to that request will come: it was cancelled."""
-
 
 class Service(Protocol):
     """What this side offers to the other."""
@@ -88,7 +85,7 @@ class Call:
 
     __slots__ = (
         *("cancelled", "id", "method", "params", "peer", "reply"),
-        *("later", "started", "task", "waits"),
+        *("later", "started", "stream", "task", "waits"),
     )
 
     def __init__(
@@ -104,6 +101,8 @@ class Call:
         self.method = method
         self.params = params
         self.reply = reply
+        self.stream: Any = None
+        """Where a transport says what is about it, if it has several such places."""
         self.later: Later
         """Makes what gives its result."""
         self.task: asyncio.Task[Any] | None = None
@@ -161,6 +160,14 @@ _CANCELLED = Decoder(_Cancelled)
 class Peer:
     """Both directions of one connection."""
 
+    closed = False
+    finishing = False
+    """Has the other side said its last? Then it is asked nothing more."""
+    _active = 0
+    _room: asyncio.Event | None = None
+    _problem: ConnectionClosed | None = None
+    """Why it was closed, where that is known."""
+
     def __init__(
         self,
         link: Link,
@@ -176,23 +183,21 @@ class Peer:
         self.link = link
         self.service = service
         self.calls: dict[Id, Call] = {}
-        self.closed = False
-        self.finishing = False
-        """Has the other side said its last? Then it is asked nothing more."""
         self.when_ended: list[Callable[[], None]] = []
         """Whom to tell when it has ended."""
         self.loop = loop or asyncio.get_running_loop()
         self._limit = in_flight
         self._backlog = BACKLOG * in_flight if backlog is None else backlog
-        self._active = 0
         self._queue: deque[Call] = deque()
-        self._room: asyncio.Event | None = None
         self._ids = ids or count(1)
         self._pending: dict[Id, asyncio.Future[Raw]] = {}
         self._start = start or self._start_task
-        self._caller: Caller = caller or self
-        self._problem: ConnectionClosed | None = None
-        """Why it was closed, where that is known."""
+        self._other_caller = caller
+
+    @property
+    def _caller(self) -> Caller:
+        # Not kept: a peer that knew itself could not go when its one POST has.
+        return self._other_caller or self
 
     # --- what comes in ------------------------------------------------------------------
 
@@ -219,12 +224,12 @@ class Peer:
 
     def _take(self, data: bytes | Raw, reply: Reply | None) -> bool:
         """One message; True when it will be answered through `reply`."""
-        frame = Frame()
+        frame = None
         try:
             frame = jsonrpc.decode(data)
             kind = frame.kind()
         except FrameError as error:
-            if self._is_bad_answer(frame, error):
+            if frame is not None and self._is_bad_answer(frame, error):
                 return False
             self._answer(self._unreadable(error, frame), error, reply)
             return True
@@ -253,13 +258,13 @@ class Peer:
         return jsonrpc.error(id, error.code, error.message)
 
     def _request(self, frame: Frame, reply: Reply | None) -> None:
-        id = frame.request_id()
+        id = frame.id
         if id in self.calls:
             problem: McpError = FrameError(INVALID_REQUEST, f"the id {id!r} is in use")
             self._answer(self._unreadable(problem, frame), problem, reply)
             return
         params = None if frame.params is UNSET else frame.params
-        call = Call(self, id, frame.method_name(), params, reply or self._replier(id))
+        call = Call(self, id, frame.method, params, reply or self._replier(id))
         try:
             if len(self.calls) >= self._limit + self._backlog:
                 raise McpError(INTERNAL_ERROR, "too many requests are in flight")
@@ -279,8 +284,11 @@ class Peer:
             else:
                 self.calls[id] = call
                 call.later = outcome
-                self._queue.append(call)
-                self._start_next()
+                if self._active < self._limit:  # then nobody waits
+                    self._active += 1
+                    self._start(call)
+                else:
+                    self._queue.append(call)
 
     # --- whose turn it is ---------------------------------------------------------------
 
@@ -320,9 +328,7 @@ class Peer:
 
     def _replier(self, id: Id) -> Reply:
         def reply(answer: bytes | None, error: McpError | None) -> None:
-            if answer is None:
-                self.link.dropped(id)
-            else:
+            if answer is not None:
                 self.link.send(answer, id)
 
         return reply
@@ -351,7 +357,8 @@ class Peer:
             del call.later  # it may know the call: let both go at once
             del self.calls[call.id]
             self._active -= 1
-            self._start_next()
+            if self._queue:
+                self._start_next()
             call.reply(None if call.cancelled else answer, problem)
 
     def _notification(self, frame: Frame) -> None:
@@ -479,6 +486,11 @@ class Peer:
             raise
         finally:
             del self._pending[id]
+
+    @property
+    def waits_for_answers(self) -> bool:
+        """Has anything been asked that is not answered yet?"""
+        return bool(self._pending)
 
     def next_id(self) -> int:
         """An id for one request; none is used twice."""

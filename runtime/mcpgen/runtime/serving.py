@@ -162,6 +162,3 @@ class _Attached:
 
     async def drain(self) -> None:
         await self._writer.drain()
-
-    def dropped(self, about: Id) -> None:
-        pass  # nothing on a line waits for an answer but the client

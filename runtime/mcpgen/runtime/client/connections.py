@@ -146,9 +146,6 @@ class Line:
         """Wait while much is unsent."""
         await self._writer.drain()
 
-    def dropped(self, about: Id) -> None:
-        """Nothing on a line waits for an answer but the server."""
-
 
 class _Feed:
     """What the transport feeds."""

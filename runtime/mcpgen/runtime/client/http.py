@@ -313,9 +313,6 @@ class HttpConnection:
     async def drain(self) -> None:
         """Nothing is queued here."""
 
-    def dropped(self, about: Id) -> None:
-        """No answer of ours was waited for on a stream."""
-
     async def close(self) -> None:
         """End the session, and whatever waits."""
         if self.closed:

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import re
 from base64 import b64decode
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
-from msgspec import Raw, Struct
-from msgspec.json import Decoder, decode
+from msgspec import DecodeError
 
+from ... import dispatch, versions
 from ...errors import McpError
+from ...names import PROTOCOL_VERSION
 from ...peer import Call
 from .request import Request
 
@@ -21,95 +23,74 @@ NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 """Method → the param that the header Mcp-Name repeats."""
 
 _ENCODED = re.compile(r"=\?base64\?(.*)\?=", re.DOTALL)
-_PLAIN = re.compile(r"[\t\x20-\x7e]*")
-
-Mirrors = Callable[[str], Mapping[str, tuple[str, ...]]]
-"""A tool's name → its headers (in lower case), each with the path of its argument."""
 
 
-class Mismatch(Exception):
-    """What is wrong with a header."""
-
-
-class _Params(Struct):
-    """What headers may repeat; anything may be wrong with it still."""
-
-    name: Any = None
-    uri: Any = None
-    arguments: Raw = Raw(b"null")
-
-
-_PARAMS = Decoder(_Params)
-
-
-def check(request: Request, call: Call, mirrors: Mirrors) -> None:
-    """Compare the headers of a request with its body; Mismatch says where they differ."""
+def check(request: Request, call: Call, said: dispatch.Said, host: Any) -> None:
+    """Compare the headers of a request with its body; McpError where they differ."""
+    _compare("MCP-Protocol-Version", request.version, said.meta[PROTOCOL_VERSION])
     _compare("Mcp-Method", request.header(b"mcp-method"), call.method)
     key = NAMED.get(call.method)
-    if key is None or call.params is None:
-        return
-    params = _PARAMS.decode(call.params)
-    name = getattr(params, key)
+    name = None if key is None else getattr(said, key)
     if not isinstance(name, str):
-        return  # which is another error
-    value = request.header(b"mcp-name")
-    _compare("Mcp-Name", None if value is None else _decoded(value), name)
-    if call.method == "tools/call" and (annotated := mirrors(name)):
-        arguments = decode(params.arguments)
-        for header, path in annotated.items():
-            value = request.header(header.encode("ascii"))
-            _compare_argument(header, value, _at(path, arguments))
+        return  # there is none, or it is another error
+    _compare("Mcp-Name", _decoded(request.header(b"mcp-name")), name)
+    mirrors = _mirrors(host, name) if call.method == "tools/call" else None
+    if mirrors:
+        with suppress(DecodeError):  # which is another error
+            arguments = dispatch.plain_params(call).get("arguments")
+            for header, path in mirrors.items():
+                value = _decoded(request.header(header.encode("ascii")))
+                _compare_argument(header, value, _at(path, arguments))
 
 
-def mismatch(code: int, problem: Mismatch) -> McpError:
-    """The error that a client gets."""
+def _mirrors(host: Any, tool: str) -> Mapping[str, tuple[str, ...]]:
+    """The headers that repeat arguments of a tool, each with the argument's path."""
+    registry = getattr(host, "registry", None)
+    entry = None if registry is None else registry.tools.get(tool)
+    return {} if entry is None else entry.mirrored
+
+
+def _mismatch(problem: str) -> McpError:
+    code = versions.get(versions.MODERN[-1]).errors.HEADER_MISMATCH
     return McpError(code, f"header mismatch: {problem}")
 
 
-def _compare(name: str, value: str | None, body: str) -> None:
+def _compare(name: str, value: str | None, body: Any) -> None:
     if value is None:
-        raise Mismatch(f"{name} is missing")
+        raise _mismatch(f"{name} is missing")
     if value != body:
-        raise Mismatch(f"{name} is {value!r}, the body says {body!r}")
+        raise _mismatch(f"{name} is {value!r}, the body says {body!r}")
 
 
 def _compare_argument(name: str, value: str | None, body: Any) -> None:
-    if value is None:
-        if body is not None:
-            raise Mismatch(f"{name} is missing")
-        return
-    said = _decoded(value)
     if isinstance(body, bool):
-        same = said == ("true" if body else "false")
-    elif isinstance(body, int | float):
-        same = _number(said) == body
-    else:
-        same = said == body
+        body = "true" if body else "false"
+    same = value == body
+    if isinstance(body, int | float) and value is not None:
+        same = _number(value) == body
     if not same:
-        raise Mismatch(f"{name} is {said!r}, the body says {body!r}")
+        _compare(name, value, body)
 
 
 def _number(text: str) -> float | None:
-    try:
-        return int(text)
-    except ValueError:
-        try:
-            return float(text)
-        except ValueError:
-            return None
+    for read in (int, float):
+        with suppress(ValueError):
+            return read(text)
+    return None
 
 
-def _decoded(value: str) -> str:
+def _decoded(value: str | None) -> str | None:
     """The value that a header stands for: as it is, or base64 of UTF-8."""
-    match = _ENCODED.fullmatch(value)
-    if match is None:
-        if not _PLAIN.fullmatch(value):
-            raise Mismatch(f"{value!r} has characters that need base64")
+    if value is None:
+        return None
+    if value.startswith("=?") and (match := _ENCODED.fullmatch(value)):
+        try:
+            return b64decode(match[1], validate=True).decode()
+        except ValueError:
+            raise _mismatch(f"{value!r} is not base64 of UTF-8") from None
+    if value.isascii() and value.replace("\t", " ").isprintable():
         return value
-    try:
-        return b64decode(match[1], validate=True).decode()
-    except ValueError:
-        raise Mismatch(f"{value!r} is not base64 of UTF-8") from None
+    raise _mismatch(f"{value!r} has characters that need base64")
 
 
 def _at(path: tuple[str, ...], value: Any) -> Any:

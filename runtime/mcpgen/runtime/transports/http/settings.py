@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ...auth.bearer import Bearer
 
 
-class Settings(Struct, kw_only=True, frozen=True):
+class Settings(Struct, kw_only=True, frozen=True, eq=False):
     """Everything about HTTP that has a default."""
 
     path: str = "/mcp"

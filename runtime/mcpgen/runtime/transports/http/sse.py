@@ -6,15 +6,14 @@ answered on the stream.
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
 from .. import Receiver
 from .events import Stream
-from .request import EVENTS, Refusal, Request
-from .sessions import key_of
+from .request import Refusal, Request
+from .sessions import is_same, too_many
 
 if TYPE_CHECKING:
     from ...serving import Serving
@@ -29,20 +28,15 @@ class Connections:
 
     async def open(self, request: Request) -> None:
         """Serve a stream for as long as its client reads it."""
-        if not request.accepts(EVENTS):
-            raise Refusal(406, "Accept must admit text/event-stream")
+        request.check_events()
         settings = request.settings
         if len(self._all) >= settings.max_sessions:
-            raise Refusal(
-                503, "there are too many sessions: see the setting max_sessions"
-            )
-        stream = Stream(
-            asyncio.get_running_loop(), limit=settings.event_buffer, open_ended=True
-        )
+            raise too_many()
+        stream = Stream(settings.event_buffer)
         id = secrets.token_urlsafe(24)
         endpoint = f"{request.mounted_at}{settings.messages_path}?session_id={id}"
         stream.event(b"endpoint", endpoint.encode("ascii", "replace"))
-        receiver = self._serving.attach(_Writer(stream), request.principal)
+        receiver = self._serving.attach(stream, request.principal)
         self._all[id] = (receiver, stream, request.principal)
         try:
             await stream.deliver(request)
@@ -56,7 +50,7 @@ class Connections:
         """Take a message of one of the streams."""
         id, *_ = parse_qs(request.query()).get("session_id", [""])
         receiver, _, principal = self._all.get(id, (None, None, None))
-        if receiver is None or key_of(principal) != key_of(request.principal):
+        if receiver is None or not is_same(principal, request.principal):
             raise Refusal(404, "there is no such session (any more)")
         busy = receiver.receive(await request.body())
         await request.respond(202)
@@ -67,15 +61,3 @@ class Connections:
         """End all streams."""
         for _, stream, _ in self._all.values():
             stream.finish(None)
-
-
-class _Writer:
-    def __init__(self, stream: Stream) -> None:
-        self._stream = stream
-
-    def write(self, data: bytes) -> None:
-        if not self._stream.ended:
-            self._stream.push(data)
-
-    async def drain(self) -> None:
-        await self._stream.drain()

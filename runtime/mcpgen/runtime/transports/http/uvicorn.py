@@ -28,9 +28,7 @@ def run(
     try:
         import uvicorn
     except ImportError:
-        raise ImportError(
-            'run("http") needs uvicorn: pip install "mcpgen[http]"'
-        ) from None
+        raise ImportError('HTTP needs uvicorn: pip install "mcpgen[http]"') from None
     app = Http(serving, **settings)
 
     class Uvicorn(uvicorn.Server):
