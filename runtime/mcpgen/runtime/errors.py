@@ -62,6 +62,9 @@ class AnswerError(McpError):
 class ConnectionClosed(Exception):
     """The connection ended before an answer came."""
 
+    begun = False
+    """Had the server begun, so that nothing may be repeated?"""
+
 
 class ServerCrashed(ConnectionClosed):
     """A server that ran as a child of this process has ended."""
@@ -74,6 +77,9 @@ class ServerCrashed(ConnectionClosed):
 
 class HttpError(Exception):
     """An HTTP answer that is none of the protocol's."""
+
+    begun = False
+    """Had the server begun, so that nothing may be repeated?"""
 
     def __init__(
         self, status: int, message: str, *, retry_after: float | None = None

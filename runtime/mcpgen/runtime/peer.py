@@ -164,6 +164,7 @@ class Peer:
     finishing = False
     """Has the other side said its last? Then it is asked nothing more."""
     _active = 0
+    _latest = 0
     _room: asyncio.Event | None = None
     _problem: ConnectionClosed | None = None
     """Why it was closed, where that is known."""
@@ -179,6 +180,7 @@ class Peer:
         loop: asyncio.AbstractEventLoop | None = None,
         ids: Iterator[int] | None = None,
         caller: Caller | None = None,
+        answers_garbage: bool = True,
     ) -> None:
         self.link = link
         self.service = service
@@ -193,6 +195,7 @@ class Peer:
         self._pending: dict[Id, asyncio.Future[Raw]] = {}
         self._start = start or self._start_task
         self._other_caller = caller
+        self._answers_garbage = answers_garbage
 
     @property
     def _caller(self) -> Caller:
@@ -230,6 +233,9 @@ class Peer:
             kind = frame.kind()
         except FrameError as error:
             if frame is not None and self._is_bad_answer(frame, error):
+                return False
+            if reply is None and not self._answers_garbage:
+                log.debug("something that is no message was dropped: %s", error)
                 return False
             self._answer(self._unreadable(error, frame), error, reply)
             return True
@@ -385,7 +391,9 @@ class Peer:
         except FrameError:
             future = None
         if future is None or future.done():
-            log.warning("an answer to no request of ours was dropped")
+            # One that comes too late is nothing to worry about.
+            late = isinstance(frame.id, int) and frame.id <= self._latest
+            log.log(10 if late else 30, "an answer to no request of ours was dropped")
         elif frame.error is UNSET:
             assert frame.result is not UNSET
             future.set_result(frame.result)
@@ -470,6 +478,7 @@ class Peer:
         if self.closed or self.finishing:
             raise self.gone()
         id = self.next_id() if id is None else id
+        self._latest = max(self._latest, id)
         answer: asyncio.Future[Raw] = self.loop.create_future()
         asked = Asked(id, method, params, about, headers or {}, answer, deadline)
         self._pending[id] = answer

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ..errors import AuthError
 from .discovery import Issuer
 from .endpoints import Endpoints
 
@@ -50,6 +51,8 @@ async def register(
     url, body = issuer.registration_endpoint, msgspec.json.encode(wanted)
     headers = {"content-type": "application/json"}
     client = await endpoints.post(url, Client, body, **headers)
+    if not client.client_id or not client.client_id.isprintable():
+        raise AuthError(f"{url} registers us without a client_id")
     method = client.token_endpoint_auth_method or method
     return replace(client, token_endpoint_auth_method=method, redirect_uri=redirect_uri)
 

@@ -61,6 +61,8 @@ async def find_resource(endpoints: Endpoints, server_url: str, told: str) -> Res
 
 def _covers(resource: str, server_url: str) -> bool:
     """Is the resource the server, or a path above it? Only then its tokens are ours."""
+    if not resource.isprintable() or "@" in resource:
+        return False
     try:
         is_same = origin(resource) == origin(server_url) and "#" not in resource
         above = urlsplit(resource).path.rstrip("/") + "/"
@@ -77,6 +79,7 @@ async def find_issuer(
     if preferred and named and preferred not in named:
         raise AuthError(f"{server_url} relies on {named[0]!r:.200}, not on {preferred}")
     issuer = preferred or (named or [own])[0]
+    endpoints.check(issuer)
     base = site(urlsplit(issuer))
     path = issuer.removeprefix(base).rstrip("/")
     urls = [base + OAUTH + path, base + OPENID + path, base + path + OPENID]

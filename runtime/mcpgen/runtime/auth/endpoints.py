@@ -65,12 +65,12 @@ class Endpoints:
                 response = await self._web.send(method, headers, body, url)
                 data = await response.read(MAX_BODY)
         except (ConnectionClosed, HttpError, OSError, ValueError) as error:
-            raise AuthError(f"{url}: {error or 'no answer in time'}") from None
+            raise AuthError(f"{url}: {str(error) or 'no answer in time'}") from None
         if response.status >= 500:
             raise AuthError(f"{url} answered {response.status}")
         try:
             return response.status, msgspec.json.decode(data, type=dict[str, Any])
-        except msgspec.DecodeError:
+        except (ValueError, RecursionError):
             return response.status, {}
 
 

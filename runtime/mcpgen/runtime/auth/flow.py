@@ -25,6 +25,7 @@ from .tokens import Answer, Grant
 from .urls import secure
 
 TRIES = 3
+LOGINS = 6  # whatever they are for
 WINDOW = 600.0
 
 
@@ -117,7 +118,7 @@ class Authorizer:
             return True
         needed = [*self.scopes, *needed] or resource.scopes_supported
         scopes = list(dict.fromkeys([*(grant.scopes if grant else ()), *needed]))
-        if not self._may((place, frozenset(scopes))):
+        if not self._may((place, frozenset(scopes))) or not self._may("login", LOGINS):
             raise AuthError(f"{url} refuses what {place[0]} gives, again and again")
         if self.client_id:
             self.issuer = issuer.issuer
@@ -128,12 +129,14 @@ class Authorizer:
         await self._keep(await self._obtain(issuer, wanted))
         return True
 
-    def _may(self, what: Hashable) -> bool:
+    def _may(self, what: Hashable, most: int = TRIES) -> bool:
         """Not the fourth time in ten minutes: that would be going round in circles."""
-        now = self.clock()
-        recent = [at for at in self._tries.get(what, ()) if now - at < WINDOW]
-        self._tries[what] = [*recent[-TRIES:], now]
-        return len(recent) < TRIES
+        since = self.clock() - WINDOW
+        recent = {k: [at for at in v if at > since] for k, v in self._tries.items()}
+        self._tries = {key: times for key, times in recent.items() if times}
+        times = self._tries.setdefault(what, [])
+        times.append(self.clock())
+        return len(times) <= most
 
     def _own(self, issuer: Issuer) -> Client:
         """The client that people registered beforehand."""

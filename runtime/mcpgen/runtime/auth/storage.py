@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import stat
 from collections.abc import Iterator
@@ -51,12 +52,16 @@ class FileStorage:
 
     async def load(self, key: str) -> Kept:
         """What was saved last, if anything."""
-        return self._read().get(key)
+        with self._explained():
+            return self._read().get(key)
 
     async def save(self, key: str, value: Kept) -> None:
         """Keep it from now on; None forgets it."""
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with self._locked():
+        # Another program may hold the lock: the loop does not wait for it.
+        await asyncio.to_thread(self._save, key, value)
+
+    def _save(self, key: str, value: Kept) -> None:
+        with self._explained(), self._locked():
             data = msgspec.json.encode(self._read() | {key: value})
             # Written beside it and then moved: nobody ever reads half a file.
             beside = f"{self._path}.new"
@@ -68,6 +73,13 @@ class FileStorage:
                 os.fsync(file.fileno())
             os.replace(beside, self._path)
 
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise AuthError(f"{self._path}: {error.strerror}") from error
+
     def _read(self) -> dict[str, Kept]:
         try:
             with open(self._path, "rb", opener=_careful) as file:
@@ -78,13 +90,14 @@ class FileStorage:
                 return msgspec.json.decode(file.read(), type=dict[str, Kept])
         except FileNotFoundError:
             return {}
-        except msgspec.DecodeError:
+        except (ValueError, RecursionError):
             log.warning("%s is damaged: nothing in it is used", self._path)
             return {}
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
         """Nobody else saves between our reading and our writing."""
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with open(f"{self._path}.lock", "ab", opener=_careful) as file:
             with suppress(ImportError):  # on Windows the last one wins
                 from fcntl import LOCK_EX, flock

@@ -102,7 +102,6 @@ class Client:
         self._session: Session | None = None
         self._sessions: list[Session] = []
         """Those that are open: the one in use, and expired ones that something waits for."""
-        self._lock = asyncio.Lock()
         self._entered = False
         self._opening: asyncio.Future[Session] | None = None
         self._level = ""
@@ -161,12 +160,15 @@ class Client:
         `http` may be an `httpx2.AsyncClient`, for proxies and the like.
         """
         from .sse import Sse
-        from .web import Web
+        from .web import Web, origin
 
         def web() -> Web:
             return Web(url, headers=headers, auth=auth, http=http)
 
         web()  # to say now what is wrong with the URL
+        meant = getattr(auth, "server_url", url)
+        if origin(meant) != origin(url):
+            raise ValueError("the tokens of one server are not for another")
 
         async def oldest(connect: Any) -> None:
             await Sse(web(), MAX_MESSAGE, client._profile.timeout)(connect)
@@ -254,35 +256,28 @@ class Client:
         """Is a connection that ended opened again when it is needed?"""
         return self._restart or self._web is not None
 
-    async def _ready(self) -> Session:
+    async def _ready(self, seconds: float | None = None) -> Session:
         """The session; opened for the first time, or again where that is wanted."""
         session = self._session
         if session is not None and _is_good(session):
             return session
         if not self._entered:
             raise RuntimeError("use the client in `async with`")
-        async with self._lock:
-            session = self._session
-            if session is None or not _is_good(session):
-                if self._closed:
-                    raise ConnectionClosed("the client was closed")
-                if session is not None and not self._reopens:
-                    return session  # which says why it has ended
-                self._opening = asyncio.ensure_future(self._opened())
-                session = await self._until_opened()
         if self._closed:
             raise ConnectionClosed("the client was closed")
-        return session
-
-    async def _until_opened(self) -> Session:
-        assert self._opening is not None
+        if session is not None and not self._reopens:
+            return session  # which says why it has ended
+        if self._opening is None or self._opening.done():
+            self._opening = asyncio.ensure_future(self._opened())
         try:
-            return await self._opening
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if self._closed and task is not None and not task.cancelling():
-                raise ConnectionClosed("the client was closed") from None
-            raise
+            # All who wait share one opening, and none of them stops it for the others.
+            async with asyncio.timeout(seconds):
+                await asyncio.wait((self._opening,))
+        except TimeoutError:
+            raise RequestTimeout("the server could not be reached in time") from None
+        if self._closed or self._opening.cancelled():
+            raise ConnectionClosed("the client was closed")
+        return self._opening.result()
 
     async def _opened(self) -> Session:
         connect, oldest = (
@@ -404,7 +399,8 @@ class Client:
         NotSupported is raised when the server does not offer it, AnswerError when it
         answers with an error, RequestTimeout when it does not answer in time.
         """
-        session = await self._ready()
+        seconds = self._profile.timeout if timeout is None else timeout
+        session = await self._ready(seconds)
         if method not in session.offered:
             lacking = self._lacking(method)
             if lacking is not None:
@@ -422,21 +418,21 @@ class Client:
                 if not self._lacks_headers(method, params, error):
                     raise
                 await self.list_tools()  # which tells which arguments to repeat
-                self._mirrors.setdefault(params["name"], {})
+                self._mirrors.setdefault(params.get("name", ""), {})
             except (HttpError, ConnectionClosed) as problem:
-                patience = patience or self._patience(method, params, timeout)
+                patience = patience or self._patience(method, params, seconds)
                 await self._recover(session, problem, patience)
-                session = await self._ready()
+                session = await self._ready(seconds)
 
-    def _patience(
-        self, method: str, params: Json, timeout: float | None
-    ) -> retries.Patience:
-        seconds = self._profile.timeout if timeout is None else timeout
-        safe = method != CALL_TOOL or params["name"] in self._harmless
+    def _patience(self, method: str, params: Json, seconds: float) -> retries.Patience:
+        safe = method != CALL_TOOL or params.get("name") in self._harmless
         return retries.Patience(seconds, safe=safe)
 
     async def _recover(
-        self, session: Session, problem: Exception, patience: retries.Patience
+        self,
+        session: Session,
+        problem: HttpError | ConnectionClosed,
+        patience: retries.Patience,
     ) -> None:
         """Do what makes another attempt worth it; raises the problem if nothing does."""
         if session.connection.closed and not self._reopens:
@@ -517,8 +513,10 @@ class Client:
         from .http import argument_headers, mcp_name
 
         headers = mcp_name(method, params)
-        if method == CALL_TOOL and (mirrored := self._mirrors.get(params["name"])):
-            headers |= argument_headers(mirrored, params["arguments"])
+        if method == CALL_TOOL and (
+            mirrored := self._mirrors.get(params.get("name", ""))
+        ):
+            headers |= argument_headers(mirrored, params.get("arguments"))
         return headers
 
     def _lacks_headers(self, method: str, params: Json, error: AnswerError) -> bool:
@@ -528,7 +526,7 @@ class Client:
             method == CALL_TOOL
             and self._web is not None
             and error.code == getattr(codes, "HEADER_MISMATCH", None)
-            and params["name"] not in self._mirrors
+            and params.get("name", "") not in self._mirrors
         )
 
     # --- resources and prompts ------------------------------------------------------------

@@ -27,6 +27,8 @@ class Connection(Protocol):
     """What an era needs of it."""
 
     peer: Peer
+    hears: bool
+    """Can the server tell something that belongs to no request?"""
 
     @property
     def closed(self) -> bool:
@@ -68,11 +70,12 @@ class Line:
     """
 
     own_streams = False
+    hears = True
 
     def __init__(
         self, transport: Transport, service: Service, ids: Iterator[int]
     ) -> None:
-        self.peer = Peer(self, service, ids=ids)
+        self.peer = Peer(self, service, ids=ids, answers_garbage=False)
         self.request, self.next_id = self.peer.request, self.peer.next_id
         loop = self.peer.loop
         self._writer: Writer

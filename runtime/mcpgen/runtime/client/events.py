@@ -76,6 +76,7 @@ class _Lines:
         self._limit = limit
         self._rest = bytearray()
         self._began = False
+        self._after_cr = False
 
     def feed(self, chunk: bytes) -> list[bytes]:
         if not self._began:
@@ -86,17 +87,15 @@ class _Lines:
                 return []
             self._began = True
             chunk = chunk.removeprefix(MARK)
-        if b"\n" not in chunk and b"\r" not in chunk:
+        if self._after_cr and chunk[:1] == b"\n":
+            chunk = chunk[1:]  # the other half of a line's end
+        self._after_cr = chunk[-1:] == b"\r" or (self._after_cr and not chunk)
+        if b"\r" in chunk:
+            chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        if b"\n" not in chunk:
             self._keep(chunk)
             return []
-        text = bytes(self._rest) + chunk
-        if b"\r" in text:
-            # A CR at the very end may be half of a line's end.
-            half = text.endswith(b"\r")
-            text = text[:-1] if half else text
-            text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-            text += b"\r" if half else b""
-        *lines, rest = text.split(b"\n")
+        *lines, rest = (bytes(self._rest) + chunk).split(b"\n")
         self._rest = bytearray(rest)
         return lines
 

@@ -24,8 +24,7 @@ class ClientGroup(Mapping[str, Client]):
         async with group:
             await group.call_tool("files__read", path="notes.txt")
 
-    The names are such that models accept them as names of functions, and that what
-    belongs to which server can always be told.
+    So no two are the same, and it can always be told which server a tool belongs to.
     """
 
     def __init__(

@@ -30,7 +30,7 @@ from ..names import INITIALIZE
 from ..peer import Asked, Peer, Service, log
 from ..versions import Version
 from . import events
-from .http1 import HttpBroken, Response
+from .http1 import HttpBroken, Response, TooLarge
 from .web import EXCERPT, Web, excerpt, media_type, refusal
 
 JSON = "application/json"
@@ -44,6 +44,8 @@ RESUMPTIONS = 5
 SETTLE_SECONDS = 1.0
 """So long is a stream waited for that may never open, or never end."""
 POST_SECONDS = 60.0
+MOST_POSTS = 50
+"""So much of what nobody waits for is sent at once; there are 100 connections."""
 CLOSE_SECONDS = 2.0
 TRANSIENT = (429, 502, 503, 504)
 """Who answers so need not be the server itself."""
@@ -53,6 +55,7 @@ class HttpConnection:
     """A peer whose messages are POSTs, and how they are sent."""
 
     own_streams = True
+    hears = True
 
     def __init__(
         self,
@@ -63,7 +66,7 @@ class HttpConnection:
         limit: int,
         listens: bool,
     ) -> None:
-        self.peer = Peer(self, service, ids=ids, caller=self)
+        self.peer = Peer(self, service, ids=ids, caller=self, answers_garbage=False)
         self.request, self.next_id = self.peer.request, self.peer.next_id
         self._web = web
         self._limit = limit
@@ -72,6 +75,7 @@ class HttpConnection:
         self._version: Version | None = None
         self._session = ""
         self._background: set[asyncio.Task[None]] = set()
+        self._closing: asyncio.Task[None] | None = None
 
     @property
     def closed(self) -> bool:
@@ -120,9 +124,10 @@ class HttpConnection:
             if response.status >= 300:
                 raise await self._refusal(response, kind)
             if kind == JSON:
-                self.peer.take(await response.read(self._limit), None)
+                body = await response.read(self._limit)
+                self.peer.take(body, lambda answer, error: None)
                 if not answer.done():
-                    message = "the answer belongs to another request"
+                    message = f"no answer to this request: {excerpt(body)}"
                     raise AnswerError(INVALID_REQUEST, message)
             elif response.status != 202 or not self._session:
                 message = f"an answer of type {kind or 'unknown'!r}, not JSON or events"
@@ -137,7 +142,10 @@ class HttpConnection:
             return SessionExpired(404, "the server does not know the session")
         if kind != JSON or response.status in TRANSIENT:
             return await refusal(response)
-        body = await response.read(EXCERPT)
+        try:
+            body = await response.read(EXCERPT)
+        except ConnectionClosed as problem:
+            return HttpError(response.status, str(problem))
         error = _error_in(body)
         if error is not None:
             return error  # whatever id it has: it is about this request
@@ -199,6 +207,8 @@ class HttpConnection:
                 busy = self.peer.receive(event.data)
                 if busy is not None:
                     await busy
+                while len(self._background) > MOST_POSTS:  # what it asked is on its way
+                    await asyncio.wait(self._background, return_when="FIRST_COMPLETED")
             if answer is not None and answer.done():
                 break
         return count
@@ -258,7 +268,8 @@ class HttpConnection:
                 response = await self._resumed(position)
             except HttpError as error:
                 if error.status < 500 and error.status != 429:
-                    return  # it has no such stream, or no such session
+                    self._hears_no_more()
+                    return
                 failures += 1
             except ConnectionClosed:
                 failures += 1
@@ -275,6 +286,12 @@ class HttpConnection:
                     response.close()
                 failures = 0 if news else failures + 1
             await asyncio.sleep(position.pause(failures))
+
+    def _hears_no_more(self) -> None:
+        """The server has no such stream, or no such session: who listens is told."""
+        self.hears = False
+        while self.peer.when_ended:
+            self.peer.when_ended.pop()()
 
     async def tell(
         self, method: str, params: bytes | None, deadline: asyncio.Timeout
@@ -300,7 +317,8 @@ class HttpConnection:
             if response.status >= 300:
                 raise await refusal(response)
             if media_type(response) != EVENTS:  # which need not end
-                await response.read(EXCERPT)
+                with contextlib.suppress(TooLarge):
+                    await response.read(EXCERPT)
         finally:
             response.close()
 
@@ -314,9 +332,12 @@ class HttpConnection:
         """Nothing is queued here."""
 
     async def close(self) -> None:
-        """End the session, and whatever waits."""
-        if self.closed:
-            return
+        """End the session, and whatever waits; who is cancelled meanwhile stops nothing."""
+        if self._closing is None:
+            self._closing = self.peer.loop.create_task(self._close())
+        await asyncio.wait((self._closing,))
+
+    async def _close(self) -> None:
         await self.peer.close()
         for task in self._background:
             task.cancel()

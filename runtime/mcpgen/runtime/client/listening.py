@@ -10,7 +10,14 @@ from typing import Any
 
 import msgspec
 
-from ..errors import ConnectionClosed, HttpError, McpError, RequestTimeout
+from ..errors import (
+    METHOD_NOT_FOUND,
+    ConnectionClosed,
+    HttpError,
+    McpError,
+    NotSupported,
+    RequestTimeout,
+)
 from ..names import (
     ACKNOWLEDGED,
     LIST_CHANGED,
@@ -61,6 +68,9 @@ class Listening:
             if isinstance(self._session, Modern):
                 await self._open(self._session)
             else:
+                if not self._session.connection.hears:
+                    message = "the server has no stream to tell of changes"
+                    raise NotSupported(METHOD_NOT_FOUND, message)
                 self._session.connection.peer.when_ended.append(self._cut)
                 for uri in self._uris:
                     if not self._session.subscribed[uri]:

@@ -33,10 +33,12 @@ class Patience:
         self._attempts = 0
         self._reopened = False
 
-    async def after(self, problem: Exception) -> None:
+    async def after(self, problem: HttpError | ConnectionClosed) -> None:
         """Wait before the next attempt; raises the problem if there should be none."""
         self._attempts += 1
-        pause = self._pause(problem) if self._attempts < ATTEMPTS else None
+        pause = self._pause(problem)
+        if problem.begun or self._attempts >= ATTEMPTS:
+            pause = None
         if pause is None or self._loop.time() + pause > self._end:
             raise problem
         await asyncio.sleep(pause)

@@ -11,8 +11,11 @@ from msgspec import UNSET, Raw, Struct, UnsetType, field
 
 from .. import versions
 from ..errors import (
+    INTERNAL_ERROR,
     INVALID_REQUEST,
     AnswerError,
+    ConnectionClosed,
+    HttpError,
     McpError,
     NotSupported,
     RequestTimeout,
@@ -35,6 +38,8 @@ from .service import Handler, Json, Service
 
 ROUNDS = 10
 """So often may a server ask for something before it answers."""
+MOST_ASKS = 64
+"""So many questions may stand in one result."""
 
 
 class Profile(Struct, frozen=True, kw_only=True):
@@ -197,15 +202,29 @@ class Modern(Session):
         """Ask the server, and answer what it asks back."""
         asked = self.with_meta(params)
         more: Json = {}
+        left = self.timeout if timeout is None else timeout
+        now = asyncio.get_running_loop().time
         for number in range(ROUNDS):
-            raw = await self._send(method, asked | more, timeout, progress, headers)
+            began = now()
+            try:
+                raw = await self._send(method, asked | more, left, progress, headers)
+            except (HttpError, ConnectionClosed) as problem:
+                # A user who answered already is not asked again.
+                problem.begun = number > 0
+                raise
             head = _head(raw, method)
             if head.result_type is UNSET or head.result_type == "complete":
                 return raw
             if head.result_type != "input_required" or not self._has_rounds(method):
-                message = f"{method}: a result of unexpected type {head.result_type!r}"
+                kind = head.result_type
+                message = f"{method}: a result of unexpected type {kind!r}"
                 raise AnswerError(INVALID_REQUEST, message)
-            more = await self._answers(method, head, number)
+            if head.input_requests is UNSET:
+                await asyncio.sleep(min(0.05 * 2**number, 2))  # it wants us to wait
+            left -= now() - began  # what the handlers take is not the server's fault
+            if left <= 0:
+                raise RequestTimeout(f"{method} was not answered in time")
+            more = await self._answers(method, head)
         message = f"{method}: the server has asked for input {ROUNDS} times"
         raise AnswerError(INVALID_REQUEST, message)
 
@@ -218,7 +237,7 @@ class Modern(Session):
         """The params of a request, with what every request says."""
         return {**params, "_meta": {**params.get("_meta", {}), **self.meta}}
 
-    async def _answers(self, method: str, head: _Head, number: int) -> Json:
+    async def _answers(self, method: str, head: _Head) -> Json:
         """What the next round carries: answers, and the state as it came."""
         more: Json = {}
         if head.request_state is not UNSET:
@@ -226,9 +245,11 @@ class Modern(Session):
         if head.input_requests is UNSET:
             if head.request_state is UNSET:
                 raise AnswerError(INVALID_REQUEST, f"{method}: no input is asked for")
-            await asyncio.sleep(min(0.05 * 2**number, 2))  # it only wants us to wait
             return more
         asks = head.input_requests
+        if len(asks) > MOST_ASKS:
+            message = f"{method}: the server asks {len(asks)} questions at once"
+            raise AnswerError(INVALID_REQUEST, message)
         try:
             answers = await together(
                 self._service.answer(self.version, ask.method, ask.params)
@@ -236,6 +257,9 @@ class Modern(Session):
             )
         except McpError as error:
             raise AnswerError(error.code, f"{method}: {error.message}") from error
+        except Exception as error:
+            message = f"{method}: the client's handler failed: {error!r}"
+            raise AnswerError(INTERNAL_ERROR, message) from error
         more["inputResponses"] = dict(zip(asks, map(Raw, answers), strict=True))
         return more
 

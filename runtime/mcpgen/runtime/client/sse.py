@@ -8,6 +8,7 @@ from urllib.parse import urljoin
 from ..errors import HttpError, RequestTimeout
 from ..transports import Connect, Receiver
 from . import events
+from .http import MOST_POSTS, POST_SECONDS
 from .http1 import Response
 from .web import EXCERPT, Web, media_type, origin, refusal
 
@@ -55,6 +56,8 @@ class Sse:
                     busy = receiver.receive(event.data)
                     if busy is not None:
                         await busy
+                    if writer is not None:
+                        await writer.drain(MOST_POSTS)
         except asyncio.CancelledError:
             if writer is None or writer.problem is None:
                 raise
@@ -97,20 +100,23 @@ class _Writer:
     async def _post(self, data: bytes) -> None:
         headers = {"content-type": "application/json", "accept": "*/*"}
         try:
-            response = await self._web.send("POST", headers, data, self._address)
-            try:
-                if response.status >= 300:
-                    raise await refusal(response)
-                await response.read(EXCERPT)
-            finally:
-                response.close()
+            async with asyncio.timeout(POST_SECONDS) as deadline:
+                response = await self._web.send(
+                    "POST", headers, data, self._address, deadline
+                )
+                try:
+                    if response.status >= 300:
+                        raise await refusal(response)
+                    await response.read(EXCERPT)
+                finally:
+                    response.close()
         except Exception as problem:
             self.problem = problem
             self.owner.cancel()
 
-    async def drain(self) -> None:
-        if self._posts:
-            await asyncio.wait(self._posts)
+    async def drain(self, most: int = 0) -> None:
+        while len(self._posts) > most:
+            await asyncio.wait(self._posts, return_when="FIRST_COMPLETED")
 
     def close(self) -> None:
         for task in self._posts:

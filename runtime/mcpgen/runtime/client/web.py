@@ -57,7 +57,7 @@ class Web:
     ) -> Response:
         """The answer, whatever its status; not read yet.
 
-        A deadline does not count what it takes to get credentials: a user may log in.
+        A deadline does not count what new credentials take: a user may log in.
         Without `renew` those that are there must do.
         """
         url = url or self.url
@@ -65,8 +65,7 @@ class Web:
         said = {**self._headers, **headers}
         for _ in range(TRIES):
             if self._auth is not None and renew:
-                with _paused(deadline):
-                    self._authorization = await self._auth.header()
+                self._authorization = await self._auth.header()
             authorization = self._authorization
             if authorization is not None:
                 said["authorization"] = authorization

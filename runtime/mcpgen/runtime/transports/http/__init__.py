@@ -57,12 +57,7 @@ class Http:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request, or the life of the application."""
-        if scope["type"] == "lifespan":
-            await self._live(receive, send)
-        elif scope["type"] == "websocket":
-            await receive()
-            await send({"type": "websocket.close", "code": 1003})
-        elif scope["type"] == "http":
+        if scope["type"] == "http":
             request = Request(scope, receive, send, self.settings)
             try:
                 await self._serve(request)
@@ -73,6 +68,11 @@ class Http:
                 log.exception("serving %s %s failed", request.method, request.path)
                 if not request.streaming:
                     await request.respond(500)
+        elif scope["type"] == "lifespan":
+            await self._live(receive, send)
+        elif scope["type"] == "websocket":
+            await receive()
+            await send({"type": "websocket.close", "code": 1003})
 
     async def finish(self) -> None:
         """Let what runs end, for a while; then close."""
