@@ -11,9 +11,20 @@ from pathlib import Path
 from typing import Any
 
 from .diagnostics import CompileError, Diagnostic, clip, did_you_mean, fail
+from .vendor import request
+from .vendor.place import destination
 
 FILE = "pyproject.toml"
-KEYS = ("output", "schema-dir", "versions")
+KEYS = ("output", "schema-dir", "versions", "vendor")
+VENDOR_KEYS = ("path", *request.KEYS)
+
+
+@dataclass(frozen=True)
+class Copy:
+    """One `[[tool.mcpgen.vendor]]`: a tree that `mcpgen vendor` keeps up to date."""
+
+    path: Path
+    request: request.Request
 
 
 @dataclass(frozen=True)
@@ -21,12 +32,21 @@ class Config:
     """What `[tool.mcpgen]` says; paths are absolute and lie inside `root`."""
 
     root: Path
-    output: Path
-    """Where the version packages go."""
+    bindings: Path | None
+    """Where the version packages go; None in a project that only vendors."""
     schema_dir: Path
     """The project's own schemas; need not exist."""
     versions: tuple[str, ...] = ()
     """What to generate; empty means every pinned version."""
+    copies: tuple[Copy, ...] = ()
+    """What is vendored here."""
+
+    @property
+    def output(self) -> Path:
+        """Where the version packages go, for commands that cannot do without."""
+        if self.bindings is None:
+            raise CompileError([_NO_OUTPUT])
+        return self.bindings
 
 
 def find_config(start: Path) -> Config | None:
@@ -78,26 +98,75 @@ def parse_config(table: dict[str, Any], root: Path) -> Config:
                 "leave the key out to generate every pinned version",
             )
         )
-    if "output" not in table:
-        found.append(
-            _problem(
-                "config-missing",
-                "output",
-                "is missing",
-                'say where the bindings go: output = "src/package/protocol"',
-            )
-        )
+    if "output" not in table and "vendor" not in table:
+        found.append(_NO_OUTPUT)
     if found:
         raise CompileError(found)
-    output = _inside(root, "output", table["output"])
     schema_dir = _inside(root, "schema-dir", table.get("schema-dir", "schema"))
+    output = _inside(root, "output", table["output"]) if "output" in table else None
     if output == root:
         raise CompileError([_problem("config-path", "output", "is the project itself")])
-    if output.is_relative_to(schema_dir) or schema_dir.is_relative_to(output):
+    if output and _overlap(output, schema_dir):
         raise CompileError(
             [_problem("config-path", "output", "and schema-dir lie inside each other")]
         )
-    return Config(root, output, schema_dir, tuple(versions))
+    copies = _copies(table.get("vendor", []), root)
+    others = [("schema-dir", schema_dir)] + ([("output", output)] if output else [])
+    for copy in copies:
+        for name, other in others:
+            if _overlap(copy.path, other):
+                message = f"and {name} lie inside each other"
+                raise CompileError([_problem("config-path", "vendor.path", message)])
+        others.append(("another", copy.path))
+    return Config(root, output, schema_dir, tuple(versions), copies)
+
+
+def _copies(tables: Any, root: Path) -> tuple[Copy, ...]:
+    """What `[[tool.mcpgen.vendor]]` says, every table of it."""
+    if not isinstance(tables, list) or not all(isinstance(t, dict) for t in tables):
+        message, hint = "must be tables", "write [[tool.mcpgen.vendor]]"
+        raise CompileError([_problem("config-type", "vendor", message, hint)])
+    read = [_copy(table, root) for table in tables]
+    found = [problem for _, problems in read for problem in problems]
+    if found:
+        raise CompileError(found)
+    return tuple(copy for copy, _ in read if copy)
+
+
+def _copy(table: dict[str, Any], root: Path) -> tuple[Copy | None, list[Diagnostic]]:
+    """One table as a value, and everything wrong with it."""
+    asked, problems = request.read(table)
+    known = "the settings are: " + ", ".join(VENDOR_KEYS)
+    found = [
+        _problem(
+            "config-unknown-key",
+            f"vendor.{key}",
+            "is not a setting of mcpgen",
+            did_you_mean(key, VENDOR_KEYS) or known,
+        )
+        for key in table
+        if key not in VENDOR_KEYS
+    ]
+    found += [
+        _problem("config-vendor", f"vendor.{p.key}", p.message, p.hint)
+        for p in problems
+    ]
+    path = table.get("path")
+    if not isinstance(path, str):
+        hint = 'say where the copy is: path = "src/package/_mcp"'
+        message = "must name a directory"
+        return None, [*found, _problem("config-type", "vendor.path", message, hint)]
+    try:
+        return Copy(destination(root, root, path), asked), found
+    except CompileError as error:
+        return None, found + [
+            _problem("config-path", "vendor.path", f'"{d.file}" {d.message}', d.hint)
+            for d in error.diagnostics
+        ]
+
+
+def _overlap(one: Path, other: Path) -> bool:
+    return one.is_relative_to(other) or other.is_relative_to(one)
 
 
 def _read(path: Path) -> dict[str, Any] | None:
@@ -141,6 +210,14 @@ def _inside(root: Path, key: str, value: str) -> Path:
 
 def _problem(code: str, key: str, message: str, hint: str = "") -> Diagnostic:
     return Diagnostic(code, f"tool.mcpgen.{clip(key, 40)} {message}", FILE, "", hint)
+
+
+_NO_OUTPUT = _problem(
+    "config-missing",
+    "output",
+    "is missing",
+    'say where the bindings go: output = "src/package/protocol"',
+)
 
 
 def _known(key: str) -> str:

@@ -11,10 +11,11 @@ import typer
 
 from ..diff.command import diff
 from ..resources import VERSION
-from .bindings import check, generate
+from .bindings import generate
 from .live import call, inspect
 from .look import ir, methods
 from .schema import app as schema_app
+from .vendor import check, vendor
 
 app = typer.Typer(
     name="mcpgen",
@@ -53,6 +54,10 @@ def mcpgen(
         schema-dir = "schema"              your own schemas
 
     \b
+        [[tool.mcpgen.vendor]]             a copy that `mcpgen vendor` made
+        path = "src/weather/_mcp"
+
+    \b
     Exit status:
         0  fine
         1  something differs
@@ -66,6 +71,7 @@ app.add_typer(schema_app, name="schema")
 app.command("diff")(diff)
 app.command("ir")(ir)
 app.command("methods")(methods)
+app.command("vendor")(vendor)
 app.command("inspect")(inspect)
 app.command("call")(call)
 

@@ -491,7 +491,7 @@ class Client:
                 yield tool
 
     def _note_hints(self, tool: types.Tool) -> None:
-        hints = tool.annotations
+        hints: Any = getattr(tool, "annotations", UNSET)  # the oldest version has none
         if hints is not UNSET and True in (hints.read_only_hint, hints.idempotent_hint):
             self._harmless.add(tool.name)
 

@@ -1,0 +1,1 @@
+"""Copies of generated types, validators, stubs and the runtime for other projects."""

@@ -1,0 +1,79 @@
+"""A copy written down in pyproject.toml, so that it can be repeated and checked."""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from ..config import FILE, find_config
+from ..diagnostics import fail
+from .request import Request
+
+
+def project_root(start: Path) -> Path:
+    """Where copies may go: the project around `start`, else `start` itself."""
+    config = find_config(start)
+    if config:
+        return config.root
+    start = start.resolve()
+    for directory in (start, *start.parents):
+        if (directory / FILE).is_file():
+            return directory
+    return start
+
+
+def as_toml(path: str, request: Request) -> str:
+    """The table that records a copy."""
+    table = {"path": path, **request.table()}
+    rows = [f"{key} = {_toml(value)}" for key, value in table.items()]
+    return "\n".join(["[[tool.mcpgen.vendor]]", *rows]) + "\n"
+
+
+def with_copy(file: Path, path: str, request: Request) -> str:
+    """A pyproject.toml with one more table at its end; the rest stays as it is."""
+    try:
+        text = file.read_bytes().decode()
+    except FileNotFoundError:
+        raise fail(
+            "no-project",
+            f"there is no {FILE} to record it in, here or above",
+            hint="leave --record out",
+        ) from None
+    except UnicodeDecodeError as error:
+        raise fail("config-syntax", f"is not TOML: {error}", file=FILE) from None
+    gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
+    recorded = text + gap + as_toml(path, request)
+    try:
+        tables = tomllib.loads(recorded.removeprefix("\ufeff"))["tool"]["mcpgen"][
+            "vendor"
+        ]
+    except (tomllib.TOMLDecodeError, KeyError, TypeError):
+        tables = []
+    if not isinstance(tables, list) or {"path": path, **request.table()} not in tables:
+        raise fail(
+            "config-syntax",
+            "does not take a table at its end",
+            file=FILE,
+            hint="write [tool.mcpgen] as a table of its own",
+        )
+    return recorded
+
+
+def write(file: Path, text: str) -> None:
+    """Replace a file in one step; its mode stays."""
+    file = file.resolve()
+    new = file.with_name(f".{file.name}.mcpgen")
+    try:
+        new.write_text(text, encoding="utf-8", newline="")
+        new.chmod(file.stat().st_mode & 0o777)
+        os.replace(new, file)
+    finally:
+        new.unlink(missing_ok=True)
+
+
+def _toml(value: Any) -> str:
+    """A string or a list of them; JSON's spelling, but for what only TOML refuses."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
