@@ -35,6 +35,7 @@ def rows(quick: bool) -> Iterator[Row]:
         for name, (target, _) in ways.items():
             what = f"client calls over {name}, same server / {peer.NAME}"
             yield calling(what, (target, target), rounds, seconds, ">= 5")
+        yield floor(stdio, rounds, seconds)
         for name, targets in ways.items():
             what = f"client and server over {name} / both of {peer.NAME}"
             yield calling(what, targets, rounds, seconds)
@@ -60,6 +61,16 @@ def calling(
         rounds,
     )
     return times_faster(what, *pair, goal)
+
+
+def floor(target: str, rounds: int, seconds: float) -> Row:
+    """What no client on asyncio can be quicker than: no protocol, and `cat` to answer."""
+    pair = in_turns(
+        lambda: _run(sys.executable, "floor_client.py", "", seconds, 0)["per_call"],
+        lambda: _theirs(target, seconds)["per_call"],
+        rounds,
+    )
+    return times_faster(f"the floor: asyncio, a pipe, `cat` / {peer.NAME}", *pair)
 
 
 def _url(server: HttpServer) -> str:

@@ -7,7 +7,9 @@ import time
 from collections.abc import Awaitable, Callable
 
 
-async def figures(call: Callable[[], Awaitable[None]], seconds: float, many: int) -> None:
+async def figures(
+    call: Callable[[], Awaitable[None]], seconds: float, many: int
+) -> None:
     """One call; then calls for so long; then so many at once; printed as JSON."""
     await call()
     found = {}

@@ -80,6 +80,7 @@ def _add_tools(server: Server) -> None:
     @server.tool
     async def wait(*, ctx: Context) -> str:
         """Wait for ever."""
+        await ctx.progress(1)
         try:
             await asyncio.get_running_loop().create_future()
         finally:

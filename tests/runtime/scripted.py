@@ -36,7 +36,12 @@ CLOSING_SECONDS = 2.0
 # --- running a test -------------------------------------------------------------------
 
 
-def run(main: Callable[[], Coroutine[Any, Any, None]], *, leap: bool = False) -> None:
+def run(
+    main: Callable[[], Coroutine[Any, Any, None]],
+    *,
+    leap: bool = False,
+    limit: float = TIME_LIMIT,
+) -> None:
     """Run a test with a time limit; no task, process or open file may outlive it.
 
     With `leap` nobody waits: when nothing happens, the clock of the loop goes to the
@@ -46,7 +51,7 @@ def run(main: Callable[[], Coroutine[Any, Any, None]], *, leap: bool = False) ->
 
     async def limited() -> None:
         before = _open_files() | _children()
-        async with asyncio.timeout(LEAP_LIMIT if leap else TIME_LIMIT):
+        async with asyncio.timeout(LEAP_LIMIT if leap else limit):
             await main()
         end = asyncio.get_running_loop().time() + CLOSING_SECONDS
         while left := (_open_files() | _children()) - before | _tasks():

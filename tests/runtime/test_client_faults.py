@@ -201,6 +201,20 @@ def test_a_server_that_dies_again_and_again(log: Path) -> None:
     run(main)
 
 
+def test_many_who_wait_start_it_once(log: Path) -> None:
+    async def main() -> None:
+        client = connected(log, "hear", "exit 3", "again", "exit 5", restart=True)
+        async with client:
+            with pytest.raises(ServerCrashed):
+                await client.call_tool("t")
+            calls = [asyncio.create_task(client.call_tool("t")) for _ in range(20)]
+            await asyncio.wait(calls)
+            assert all(isinstance(c.exception(), ServerCrashed) for c in calls)
+        assert len(heard_by(log)) <= 4
+
+    run(main)
+
+
 def greeting() -> dict[str, Any]:
     info = {"name": "scripted", "version": "2"}
     return {

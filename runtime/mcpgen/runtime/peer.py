@@ -484,8 +484,10 @@ class Peer:
         self._pending[id] = answer
         call = None if about is None else self.calls.get(about)
         try:
-            with self.waiting(call) if call else contextlib.nullcontext():
-                async with deadline or asyncio.timeout(None):
+            async with deadline or asyncio.timeout(None):
+                if call is None:
+                    return await self._caller.ask(asked)
+                with self.waiting(call):
                     return await self._caller.ask(asked)
         except TimeoutError:
             self._caller.give_up(asked, "timed out")

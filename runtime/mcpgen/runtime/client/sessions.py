@@ -207,7 +207,8 @@ class Modern(Session):
         for number in range(ROUNDS):
             began = now()
             try:
-                raw = await self._send(method, asked | more, left, progress, headers)
+                said = asked | more if more else asked
+                raw = await self._send(method, said, left, progress, headers)
             except (HttpError, ConnectionClosed) as problem:
                 # A user who answered already is not asked again.
                 problem.begun = number > 0
