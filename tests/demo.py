@@ -1,12 +1,15 @@
-"""`make demo` ends with this: one server, asked in two versions of the protocol.
+"""`make demo` ends with this: a server, asked in two versions, and by a client.
 
 Everything that is sent (→) and comes back (←) is shown as it is on the wire.
 """
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
+
+from mcpgen.runtime import Client
 
 SERVER = '''
 from mcpgen.runtime import Server
@@ -46,6 +49,15 @@ def main() -> None:
             check=True,
         ).stdout
         print("".join(f"  ← {line}\n" for line in answers.splitlines()), end="")
+    print("\nasked by our own client, which finds the version itself:")
+    asyncio.run(ask())
+
+
+async def ask() -> None:
+    """The same call in one line."""
+    async with Client.stdio([sys.executable, "-c", SERVER]) as client:
+        result = await client.call_tool("forecast", city="Oslo", days=2)
+        print(f"  {client.version}: {result.structured_content}")
 
 
 if __name__ == "__main__":
