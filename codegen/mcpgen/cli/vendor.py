@@ -63,7 +63,7 @@ def vendor(
     \b
     Examples:
         mcpgen vendor src/weather/_mcp --runtime --record
-        mcpgen vendor src/weather/_mcp --types --versions 2025-11-25
+        mcpgen vendor src/weather/_mcp --types --versions VERSION
         mcpgen vendor app/_mcp --only Tool,CallToolRequest --flavour stdlib
         mcpgen vendor    every copy that pyproject.toml records, anew
     """

@@ -269,6 +269,7 @@ class Client:
             return session  # which says why it has ended
         if self._opening is None or self._opening.done():
             self._opening = asyncio.ensure_future(self._opened())
+            self._opening.add_done_callback(_noticed)
         try:
             # All who wait share one opening, and none of them stops it for the others.
             async with asyncio.timeout(seconds):
@@ -319,13 +320,13 @@ class Client:
 
         assert self._web is not None
         handlers = self._service.handlers
-        asked = (handlers.sampling, handlers.elicitation, handlers.roots)
+        asked = (handlers.sampling, handlers.elicitation, handlers.open_url)
         return HttpConnection(
             self._web(),
             self._service,
             self._ids,
             limit=MAX_MESSAGE,
-            listens=any(handler is not None for handler in asked),
+            listens=handlers.roots is not None or any(asked),
         )
 
     # --- what the server is ---------------------------------------------------------------
@@ -661,6 +662,12 @@ class Client:
         session = await self._ready()
         if ROOTS_CHANGED in session.version.notifications:
             await session.tell(ROOTS_CHANGED)
+
+
+def _noticed(opening: asyncio.Future[Session]) -> None:
+    """Who wanted it may have gone: then nobody need hear that it failed."""
+    if not opening.cancelled():
+        opening.exception()
 
 
 def _is_good(session: Session) -> bool:
