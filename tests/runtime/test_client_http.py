@@ -1,4 +1,4 @@
-"""The client over HTTP: headers, streams, sessions, what is tried again and what is not."""
+"""The client over HTTP: headers, streams, sessions, and what is tried again."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def test_who_has_answered_is_not_asked_again() -> None:
     async def main() -> None:
         asked: list[Any] = []
 
-        def answer(params: Any) -> dict[str, Any]:
+        async def answer(params: Any) -> dict[str, Any]:
             asked.append(params)
             return {}
 
