@@ -71,15 +71,10 @@ def row_for(version: Version, method: str, capabilities: Json) -> Any:
         raise McpError(METHOD_NOT_FOUND, f"{method} is not a method of {version.name}")
     if "client" not in row.sent_by or row.embedded:
         raise McpError(METHOD_NOT_FOUND, f"{method} is not for a client to send")
-    if row.server_capability is not None:
-        declared: Any = capabilities
-        for key in row.server_capability:
-            declared = declared.get(key) if isinstance(declared, dict) else None
-        if declared is None or declared is False:
-            needed = ".".join(row.server_capability)
-            raise McpError(
-                METHOD_NOT_FOUND, f"{method} needs {needed}, not offered here"
-            )
+    path = row.server_capability
+    if path is not None and not versions.declared(capabilities, path):
+        needed = ".".join(path)
+        raise McpError(METHOD_NOT_FOUND, f"{method} needs {needed}, not offered here")
     return row
 
 

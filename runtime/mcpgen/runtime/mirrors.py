@@ -49,6 +49,13 @@ def header_parameters(schema: dict[str, Any]) -> dict[str, Path]:
     return found
 
 
+def value_at(path: Path, arguments: Any) -> Any:
+    """The argument that a header repeats; None when it is not there."""
+    for key in path:
+        arguments = arguments.get(key) if isinstance(arguments, dict) else None
+    return arguments
+
+
 def _annotated(
     schema: Any, path: Path | None
 ) -> Iterator[tuple[Path | None, dict[str, Any]]]:

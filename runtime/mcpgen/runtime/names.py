@@ -25,6 +25,9 @@ SAMPLING = "sampling/createMessage"
 ELICITATION = "elicitation/create"
 ROOTS = "roots/list"
 
+MCP_NAME = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+"""Method → the param that the header Mcp-Name repeats."""
+
 PREFIX = "io.modelcontextprotocol/"
 PROTOCOL_VERSION = PREFIX + "protocolVersion"
 CLIENT_CAPABILITIES = PREFIX + "clientCapabilities"

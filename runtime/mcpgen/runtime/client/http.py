@@ -26,7 +26,8 @@ from ..errors import (
     SessionExpired,
 )
 from ..jsonrpc import Id
-from ..names import INITIALIZE
+from ..mirrors import value_at
+from ..names import INITIALIZE, MCP_NAME
 from ..peer import Asked, Peer, Service, log
 from ..versions import Version
 from . import events
@@ -37,8 +38,6 @@ JSON = "application/json"
 EVENTS = "text/event-stream"
 _SESSION_ID = re.compile(r"[!-~]{0,4096}")
 POSTED = {"content-type": JSON, "accept": f"{JSON}, {EVENTS}"}
-NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
-"""Method → the param that the header Mcp-Name repeats."""
 RESUMPTIONS = 5
 """So often in a row may a stream break without having brought anything new."""
 SETTLE_SECONDS = 1.0
@@ -373,7 +372,7 @@ def _error_in(body: bytes) -> AnswerError | None:
 
 def mcp_name(method: str, params: dict[str, Any]) -> dict[str, str]:
     """The header that names what a request is about, where there is one."""
-    key = NAMED.get(method)
+    key = MCP_NAME.get(method)
     value = params.get(key) if key else None
     return {"mcp-name": header_value(value)} if isinstance(value, str) else {}
 
@@ -384,9 +383,7 @@ def argument_headers(
     """The headers that repeat arguments, of those that are there."""
     headers = {}
     for header, path in mirrored.items():
-        value = arguments
-        for key in path:
-            value = value.get(key) if isinstance(value, dict) else None
+        value = value_at(path, arguments)
         if value is not None:
             headers[header] = header_value(value)
     return headers

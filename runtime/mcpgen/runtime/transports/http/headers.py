@@ -15,12 +15,10 @@ from msgspec import DecodeError
 
 from ... import dispatch, versions
 from ...errors import McpError
-from ...names import PROTOCOL_VERSION
+from ...mirrors import value_at
+from ...names import MCP_NAME, PROTOCOL_VERSION
 from ...peer import Call
 from .request import Request
-
-NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
-"""Method → the param that the header Mcp-Name repeats."""
 
 _ENCODED = re.compile(r"=\?base64\?(.*)\?=", re.DOTALL)
 
@@ -29,7 +27,7 @@ def check(request: Request, call: Call, said: dispatch.Said, host: Any) -> None:
     """Compare the headers of a request with its body; McpError where they differ."""
     _compare("MCP-Protocol-Version", request.version, said.meta[PROTOCOL_VERSION])
     _compare("Mcp-Method", request.header(b"mcp-method"), call.method)
-    key = NAMED.get(call.method)
+    key = MCP_NAME.get(call.method)
     name = None if key is None else getattr(said, key)
     if not isinstance(name, str):
         return  # there is none, or it is another error
@@ -40,7 +38,7 @@ def check(request: Request, call: Call, said: dispatch.Said, host: Any) -> None:
             arguments = dispatch.plain_params(call).get("arguments")
             for header, path in mirrors.items():
                 value = _decoded(request.header(header.encode("ascii")))
-                _compare_argument(header, value, _at(path, arguments))
+                _compare_argument(header, value, value_at(path, arguments))
 
 
 def _mirrors(host: Any, tool: str) -> Mapping[str, tuple[str, ...]]:
@@ -91,9 +89,3 @@ def _decoded(value: str | None) -> str | None:
     if value.isascii() and value.replace("\t", " ").isprintable():
         return value
     raise _mismatch(f"{value!r} has characters that need base64")
-
-
-def _at(path: tuple[str, ...], value: Any) -> Any:
-    for key in path:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value
