@@ -9,6 +9,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 import pytest
+from mcpgen.runtime.client.deadlines import Clock
 from mcpgen.runtime.errors import ConnectionClosed, McpError, RequestTimeout
 from mcpgen.runtime.peer import Call, Later, Peer
 from msgspec import UNSET, Raw, UnsetType
@@ -486,7 +487,7 @@ def test_a_timeout_tells_the_peer() -> None:
     async def main() -> None:
         at = Setup()
         with pytest.raises(RequestTimeout):
-            await at.peer.request("a", deadline=asyncio.timeout(0.01))
+            await at.peer.request("a", deadline=Clock().deadline(0.01))
         assert at.wire.sent[1]["method"] == "notifications/cancelled"
         assert at.wire.sent[1]["params"]["requestId"] == 1
         at.feed('{"jsonrpc":"2.0","id":1,"result":{}}')  # late: dropped

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from copy import copy
 from itertools import count
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from msgspec import UNSET, DecodeError, Raw, Struct, UnsetType
 from msgspec.json import Decoder
@@ -34,6 +34,9 @@ from .errors import (
 )
 from .jsonrpc import Frame, Id
 from .names import CANCELLED, INITIALIZE
+
+if TYPE_CHECKING:
+    from .client.deadlines import Deadline
 
 log = logging.getLogger("mcpgen")
 
@@ -147,7 +150,7 @@ class Asked(Struct, eq=False):
     about: Id | None
     headers: Mapping[str, str]
     answer: asyncio.Future[Raw]
-    deadline: asyncio.Timeout | None
+    deadline: Deadline | None
 
 
 class _Cancelled(Struct, rename="camel"):
@@ -155,6 +158,7 @@ class _Cancelled(Struct, rename="camel"):
 
 
 _CANCELLED = Decoder(_Cancelled)
+_ENDLESS = contextlib.nullcontext()
 
 
 class Peer:
@@ -466,7 +470,7 @@ class Peer:
         params: bytes | None = None,
         *,
         about: Id | None = None,
-        deadline: asyncio.Timeout | None = None,
+        deadline: Deadline | None = None,
         headers: Mapping[str, str] | None = None,
         id: int | None = None,
     ) -> Raw:
@@ -484,7 +488,7 @@ class Peer:
         self._pending[id] = answer
         call = None if about is None else self.calls.get(about)
         try:
-            async with deadline or asyncio.timeout(None):
+            with deadline or _ENDLESS:
                 if call is None:
                     return await self._caller.ask(asked)
                 with self.waiting(call):

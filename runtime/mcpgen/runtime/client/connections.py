@@ -19,6 +19,7 @@ from ..jsonrpc import Id
 from ..peer import Peer, Service
 from ..transports import Connect, Receiver, Writer
 from ..versions import Version
+from .deadlines import Deadline, Limit
 
 Transport: TypeAlias = Callable[[Connect], Awaitable[None]]
 
@@ -42,15 +43,13 @@ class Connection(Protocol):
         method: str,
         params: bytes | None,
         *,
-        deadline: asyncio.Timeout | None = None,
+        deadline: Deadline | None = None,
         headers: Mapping[str, str] | None = None,
         id: int | None = None,
     ) -> Raw:
         """Ask the server."""
 
-    async def tell(
-        self, method: str, params: bytes | None, deadline: asyncio.Timeout
-    ) -> None:
+    async def tell(self, method: str, params: bytes | None, deadline: Limit) -> None:
         """Send a notification, and wait until it has left, under the caller's deadline."""
 
     def speak(self, version: Version | None) -> None:
@@ -119,9 +118,7 @@ class Line:
         self._connected.set_result(None)
         return _Feed(self.peer)
 
-    async def tell(
-        self, method: str, params: bytes | None, deadline: asyncio.Timeout
-    ) -> None:
+    async def tell(self, method: str, params: bytes | None, deadline: Limit) -> None:
         """Send a notification, and wait until it has left."""
         self.peer.notify(method, params)
         await self._writer.drain()

@@ -31,6 +31,7 @@ from ..names import INITIALIZE, MCP_NAME
 from ..peer import Asked, Peer, Service, log
 from ..versions import Version
 from . import events
+from .deadlines import Limit
 from .http1 import HttpBroken, Response, TooLarge
 from .web import EXCERPT, Web, excerpt, media_type, refusal
 
@@ -292,9 +293,7 @@ class HttpConnection:
         while self.peer.when_ended:
             self.peer.when_ended.pop()()
 
-    async def tell(
-        self, method: str, params: bytes | None, deadline: asyncio.Timeout
-    ) -> None:
+    async def tell(self, method: str, params: bytes | None, deadline: Limit) -> None:
         """Post a notification, and wait until the server has it."""
         await self._post(jsonrpc.notification(method, params), deadline)
 
@@ -309,7 +308,7 @@ class HttpConnection:
         except (HttpError, AuthError, ConnectionClosed, TimeoutError) as problem:
             log.warning("a message did not reach the server: %s", problem)
 
-    async def _post(self, data: bytes, deadline: asyncio.Timeout) -> None:
+    async def _post(self, data: bytes, deadline: Limit) -> None:
         headers = {**POSTED, **self._own_headers()}
         response = await self._web.send("POST", headers, data, deadline=deadline)
         try:

@@ -31,6 +31,7 @@ from ..names import (
 )
 from ..peer import Call, Later, log
 from ..versions import Version
+from .deadlines import Limit
 
 Json: TypeAlias = dict[str, Any]
 Handler: TypeAlias = Callable[..., Any]
@@ -85,7 +86,7 @@ class _Watched(Struct, eq=False):
     """A request whose progress is reported."""
 
     handler: Handler
-    deadline: asyncio.Timeout
+    deadline: Limit
     seconds: float
     """Each report gives it so much more time…"""
     until: float
@@ -209,7 +210,7 @@ class Service:
 
     @contextlib.contextmanager
     def watching(
-        self, handler: Handler, deadline: asyncio.Timeout, seconds: float, most: float
+        self, handler: Handler, deadline: Limit, seconds: float, most: float
     ) -> Iterator[int]:
         """Hear of a request's progress while it runs: the token to send with it."""
         token = next(self._tokens)
@@ -227,8 +228,7 @@ class Service:
             return  # it has ended meanwhile
         said = types.decode(params or b"{}", types.ProgressNotificationParams)
         now = asyncio.get_running_loop().time()
-        with contextlib.suppress(RuntimeError):  # it timed out this very moment
-            watched.deadline.reschedule(min(now + watched.seconds, watched.until))
+        watched.deadline.reschedule(min(now + watched.seconds, watched.until))
         self._tell(watched.handler, said)
 
     def _tell(self, handler: Handler, said: Any) -> None:

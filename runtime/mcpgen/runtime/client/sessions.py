@@ -34,6 +34,7 @@ from ..names import (
 from ..together import together
 from ..versions import Version
 from .connections import Connection
+from .deadlines import Clock
 from .service import Handler, Json, Service
 
 ROUNDS = 10
@@ -76,6 +77,7 @@ class Session:
         self.timeout = profile.timeout
         self._service = service
         self._profile = profile
+        self._clock = Clock()
 
     async def request(
         self,
@@ -92,7 +94,7 @@ class Session:
     async def tell(self, method: str, params: bytes | None = None) -> None:
         """Send a notification, and wait until it has left."""
         try:
-            async with asyncio.timeout(self.timeout) as deadline:
+            with self._clock.deadline(self.timeout) as deadline:
                 await self.connection.tell(method, params, deadline)
         except TimeoutError:
             raise RequestTimeout(f"{method} could not be sent in time") from None
@@ -110,7 +112,7 @@ class Session:
         headers: Mapping[str, str] | None = None,
     ) -> Raw:
         seconds = self._profile.timeout if timeout is None else timeout
-        deadline = asyncio.timeout(seconds)
+        deadline = self._clock.deadline(seconds)
         ask = self.connection.request
         progress = progress or self._service.handlers.progress
         if progress is None:

@@ -8,6 +8,7 @@ from urllib.parse import urljoin
 from ..errors import HttpError, RequestTimeout
 from ..transports import Connect, Receiver
 from . import events
+from .deadlines import Limit
 from .http import MOST_POSTS, POST_SECONDS
 from .http1 import Response
 from .web import EXCERPT, Web, media_type, origin, refusal
@@ -31,7 +32,7 @@ class Sse:
         finally:
             await self._web.close()
 
-    async def _be_connected(self, connect: Connect, deadline: asyncio.Timeout) -> None:
+    async def _be_connected(self, connect: Connect, deadline: Limit) -> None:
         headers = {"accept": "text/event-stream"}
         response = await self._web.send("GET", headers, deadline=deadline)
         try:
@@ -42,7 +43,7 @@ class Sse:
             response.close()
 
     async def _read(
-        self, response: Response, connect: Connect, deadline: asyncio.Timeout
+        self, response: Response, connect: Connect, deadline: Limit
     ) -> None:
         writer: _Writer | None = None
         receiver: Receiver | None = None

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from urllib.parse import urljoin, urlsplit
 
 from ..errors import ConnectionClosed, HttpError
+from .deadlines import Limit
 from .http1 import Requester, Response, locate
 
 TRIES = 5
@@ -52,7 +53,7 @@ class Web:
         headers: Mapping[str, str],
         body: bytes | None = None,
         url: str = "",
-        deadline: asyncio.Timeout | None = None,
+        deadline: Limit | None = None,
         renew: bool = True,
     ) -> Response:
         """The answer, whatever its status; not read yet.
@@ -118,7 +119,7 @@ class Web:
 
 
 @contextmanager
-def _paused(deadline: asyncio.Timeout | None) -> Iterator[None]:
+def _paused(deadline: Limit | None) -> Iterator[None]:
     end = None if deadline is None else deadline.when()
     if deadline is None or end is None:
         yield
