@@ -15,7 +15,7 @@ from .vendor import request
 from .vendor.place import destination
 
 FILE = "pyproject.toml"
-KEYS = ("output", "schema-dir", "versions", "vendor")
+KEYS = ("output", "schema-dir", "versions", "templates", "vendor")
 VENDOR_KEYS = ("path", *request.KEYS)
 
 
@@ -40,6 +40,8 @@ class Config:
     """What to generate; empty means every pinned version."""
     copies: tuple[Copy, ...] = ()
     """What is vendored here."""
+    templates: Path | None = None
+    """The project's own templates, over the built-in ones."""
 
     @property
     def output(self) -> Path:
@@ -79,7 +81,7 @@ def parse_config(table: dict[str, Any], root: Path) -> Config:
         for key in table
         if key not in KEYS
     ]
-    for key in ("output", "schema-dir"):
+    for key in ("output", "schema-dir", "templates"):
         if not isinstance(table.get(key, "x"), str) or table.get(key) == "":
             found.append(_problem("config-type", key, "must be a directory name"))
         elif "\0" in table.get(key, ""):
@@ -110,15 +112,39 @@ def parse_config(table: dict[str, Any], root: Path) -> Config:
         raise CompileError(
             [_problem("config-path", "output", "and schema-dir lie inside each other")]
         )
-    copies = _copies(table.get("vendor", []), root)
     others = [("schema-dir", schema_dir)] + ([("output", output)] if output else [])
+    templates = None
+    if "templates" in table:
+        templates = _inside(root, "templates", table["templates"])
+        for name, other in others:
+            if _overlap(templates, other):
+                message = f"and {name} lie inside each other"
+                raise CompileError([_problem("config-path", "templates", message)])
+        others.append(("templates", templates))
+    copies = _copies(table.get("vendor", []), root)
     for copy in copies:
         for name, other in others:
             if _overlap(copy.path, other):
                 message = f"and {name} lie inside each other"
                 raise CompileError([_problem("config-path", "vendor.path", message)])
         others.append(("another", copy.path))
-    return Config(root, output, schema_dir, tuple(versions), copies)
+    return Config(root, output, schema_dir, tuple(versions), copies, templates)
+
+
+def templates_path(config: Config, start: Path, value: str) -> Path:
+    """Another directory of templates, named in `start`: the same rules hold."""
+    root = config.root
+    path = root if "\0" in value else (start / value).resolve()
+    others = [config.schema_dir, *(copy.path for copy in config.copies)]
+    others += [config.bindings] if config.bindings else []
+    if path == root or not path.is_relative_to(root):
+        message = "lies outside of the project, or is the project itself"
+    elif any(_overlap(path, other) for other in others):
+        message = f"has another use: {FILE} tells"
+    else:
+        return path
+    hint = "name a directory of its own, below the one that holds pyproject.toml"
+    raise fail("templates-path", message, file=clip(value), hint=hint)
 
 
 def _copies(tables: Any, root: Path) -> tuple[Copy, ...]:

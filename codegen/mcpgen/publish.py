@@ -7,7 +7,9 @@ paths are not trusted: a manifest may come with a stranger's repository.
 from __future__ import annotations
 
 import difflib
+import itertools
 import json
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -31,6 +33,8 @@ class Published:
     removed: tuple[str, ...]
     kept: tuple[str, ...]
     """No longer generated, but edited by hand: left for a person to decide."""
+    saved: tuple[tuple[str, str], ...] = ()
+    """Edited by hand and replaced: the path, and where the edited text is now."""
 
 
 @dataclass(frozen=True)
@@ -48,22 +52,19 @@ class Difference:
 # --- writing ------------------------------------------------------------------------
 
 
-def publish(files: dict[str, str], output: Path) -> Published:
-    """Make `output` hold `files`: all of them or, should anything go wrong, none."""
+def publish(
+    files: dict[str, str], output: Path, *, save_edited: bool = False
+) -> Published:
+    """Make `output` hold `files`: all of them or, should anything go wrong, none.
+
+    With `save_edited`, what was edited by hand gets a name of its own beside the new.
+    """
     output = output.resolve()
-    try:
-        with swap.exclusive(output):
-            return _publish(files, output)
-    except OSError as error:
-        raise fail(
-            "output-unwritable",
-            f"cannot be written: {error.strerror or error}",
-            file=Path(str(error.filename or output)).name,
-            hint="the output directory and the one above it must be writable",
-        ) from error
+    with swap.writing(output):
+        return _publish(files, output, save_edited)
 
 
-def _publish(files: dict[str, str], output: Path) -> Published:
+def _publish(files: dict[str, str], output: Path, save_edited: bool) -> Published:
     owned = read_manifest(output)
     data = {path: text.encode() for path, text in files.items()}
     changed = [path for path in sorted(data) if _bytes(output, path) != data[path]]
@@ -73,15 +74,41 @@ def _publish(files: dict[str, str], output: Path) -> Published:
         for path in sorted(owned.keys() - files.keys() - {MANIFEST})
         if (there := _bytes(output, path)) is not None
     }
-    removed = tuple(path for path, as_made in stale.items() if as_made)
-    kept = tuple(path for path, as_made in stale.items() if not as_made)
+    by_hand = edited(files, output) if save_edited else []
+    saved = {path: _free_name(output, path) for path in by_hand}
+    removed = tuple(p for p, as_made in stale.items() if as_made or p in saved)
+    kept = tuple(path for path in stale if path not in removed)
     changes = {path: data[path] for path in changed} | dict.fromkeys(removed)
+    changes |= {name: _bytes(output, path) for path, name in saved.items()}
     if changes:
         swap.apply(output, changes)
     for directory in {(output / path).parent for path in removed} - {output}:
         with suppress(OSError):  # somebody's files are still there
             directory.rmdir()
-    return Published(tuple(p for p in changed if p != MANIFEST), removed, kept)
+    written = tuple(path for path in changed if path != MANIFEST)
+    return Published(written, removed, kept, tuple(saved.items()))
+
+
+def edited(files: dict[str, str], output: Path) -> list[str]:
+    """What `files` would replace or leave out that is not as mcpgen made it.
+
+    A file that the old MANIFEST does not remember may have been edited, too.
+    """
+    owned = read_manifest(output)
+    return [
+        path
+        for path in sorted((files.keys() | owned.keys()) - {MANIFEST})
+        if swap.is_inside(path, output)
+        and (there := _bytes(output, path))
+        and there != files.get(path, "").encode()
+        and sha256(there).hexdigest() != owned.get(path)
+    ]
+
+
+def _free_name(output: Path, path: str) -> str:
+    """Where an edited file is kept; what is there already stays."""
+    names = (f"{path}.orig{number or ''}" for number in itertools.count())
+    return next(name for name in names if not os.path.lexists(output / name))
 
 
 def read_manifest(output: Path) -> dict[str, str]:

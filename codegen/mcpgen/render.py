@@ -20,12 +20,28 @@ if TYPE_CHECKING:
 WIDTH = 88
 
 
-def environment(templates: Path) -> Environment:
-    """The environment that every emitter renders with."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+def environment(*folders: Path) -> Environment:
+    """The environment that every emitter renders with.
 
+    A template in an earlier folder stands for the one of that name in a later folder,
+    which `builtin/` in front of the name still reaches in the last.
+    """
+    from jinja2 import (
+        ChoiceLoader,
+        Environment,
+        FileSystemLoader,
+        PrefixLoader,
+        StrictUndefined,
+    )
+
+    from .diff.markdown import code, words
+    from .diff.types import show
+
+    last = FileSystemLoader(folders[-1])
     env = Environment(
-        loader=FileSystemLoader(templates),
+        loader=ChoiceLoader(
+            [FileSystemLoader(folders), PrefixLoader({"builtin": last})]
+        ),
         undefined=StrictUndefined,
         autoescape=False,  # the output is Python, not HTML
         trim_blocks=True,
@@ -33,6 +49,8 @@ def environment(templates: Path) -> Environment:
         keep_trailing_newline=True,
     )
     env.filters |= {"pystr": pystr, "docstring": docstring, "comment": comment}
+    # For templates that emit something else; ours are content with the three above.
+    env.filters |= {"plain": plain_text, "words": words, "code": code, "show": show}
     return env
 
 

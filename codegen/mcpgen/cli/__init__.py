@@ -15,6 +15,7 @@ from .bindings import generate
 from .live import call, inspect
 from .look import ir, methods
 from .schema import app as schema_app
+from .templates import app as templates_app
 from .vendor import check, vendor
 
 app = typer.Typer(
@@ -52,6 +53,7 @@ def mcpgen(
         output = "src/weather/protocol"    where the version packages go
         versions = ["VERSION", "…"]        default: every pinned version
         schema-dir = "schema"              your own schemas
+        templates = "templates"            your own templates
 
     \b
         [[tool.mcpgen.vendor]]             a copy that `mcpgen vendor` made
@@ -72,6 +74,7 @@ app.command("diff")(diff)
 app.command("ir")(ir)
 app.command("methods")(methods)
 app.command("vendor")(vendor)
+app.add_typer(templates_app, name="templates")
 app.command("inspect")(inspect)
 app.command("call")(call)
 

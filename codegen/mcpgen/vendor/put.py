@@ -17,11 +17,13 @@ PROVENANCE = "PROVENANCE.json"
 _UNNOTICED = {"__pycache__", "py.typed"}
 
 
-def put(files: dict[str, str], path: Path, shown: str) -> Published:
+def put(
+    files: dict[str, str], path: Path, shown: str, *, save_edited: bool = False
+) -> Published:
     """Make `path` hold the copy; what others put there stays as it is."""
     refuse_occupied(path, shown)
     try:
-        return publish(files, path)
+        return publish(files, path, save_edited=save_edited)
     except CompileError as error:
         hint = "the copy needs a directory of its own: move this away"
         raise CompileError(
