@@ -89,6 +89,12 @@ def _publish(files: dict[str, str], output: Path, save_edited: bool) -> Publishe
     return Published(written, removed, kept, tuple(saved.items()))
 
 
+def refuse_obstacles(files: dict[str, str], output: Path) -> None:
+    """Raise now what `publish` would raise for files of others in its way."""
+    changed = [p for p, text in files.items() if _bytes(output, p) != text.encode()]
+    _refuse_strangers(sorted(changed), read_manifest(output), output)
+
+
 def edited(files: dict[str, str], output: Path) -> list[str]:
     """What `files` would replace or leave out that is not as mcpgen made it.
 
@@ -121,6 +127,12 @@ def read_manifest(output: Path) -> dict[str, str]:
         for path, digest in files.items()
         if isinstance(digest, str) and swap.is_inside(path, output)
     }
+
+
+def made_by(output: Path) -> str:
+    """The mcpgen that wrote the MANIFEST; nothing when there is none to be read."""
+    version = _manifest(output).get("mcpgen")
+    return version if isinstance(version, str) else ""
 
 
 def _manifest(output: Path) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from .live import call, inspect
 from .look import ir, methods
 from .schema import app as schema_app
 from .templates import app as templates_app
+from .update import update
 from .vendor import check, vendor
 
 app = typer.Typer(
@@ -74,6 +75,7 @@ app.command("diff")(diff)
 app.command("ir")(ir)
 app.command("methods")(methods)
 app.command("vendor")(vendor)
+app.command("update")(update)
 app.add_typer(templates_app, name="templates")
 app.command("inspect")(inspect)
 app.command("call")(call)

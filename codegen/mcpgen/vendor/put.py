@@ -29,14 +29,14 @@ def put(
         raise CompileError(
             replace(
                 d,
-                file=_located(d, shown),
+                file=located(d, shown),
                 hint=hint if d.code == "output-occupied" else d.hint,
             )
             for d in error.diagnostics
         ) from error
 
 
-def _located(found: Diagnostic, shown: str) -> str:
+def located(found: Diagnostic, shown: str) -> str:
     """Where it is, seen from the project; `publish` only knows its output."""
     above, _, name = shown.rpartition("/")
     if found.code == "output-unwritable" or found.file in ("", name):
