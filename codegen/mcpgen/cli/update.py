@@ -77,6 +77,7 @@ def update(
     """
     # Imported here: --help must not wait for what only this command needs.
     from ..publish import unified
+    from ..update.notes import affected
     from ..update.report import Done, Report, as_json, as_text
     from ..update.trees import trees
     from ..vendor.record import write
@@ -93,7 +94,7 @@ def update(
         stale = [tree for tree in planned if tree.files is not None]
         notes: tuple[Note, ...] = ()
         if stale:
-            notes, unread = _notes(config, planned, catalog)
+            notes, unread = affected(config.root, planned, catalog)
             messages += unread
         write_it = not dry_run and (force or not edited)
         for tree in planned:
@@ -153,23 +154,6 @@ def _parsed(text: str, root: Path) -> Config:
     return parse_config(
         tomllib.loads(text.removeprefix("\ufeff"))["tool"]["mcpgen"], root
     )
-
-
-def _notes(
-    config: Config, planned: tuple[Tree, ...], catalog: Catalog
-) -> tuple[tuple[Note, ...], list[Diagnostic]]:
-    from ..update.notes import notes
-    from ..update.uses import NEWEST, uses
-
-    held = {version for tree in planned for version in tree.before.schemas}
-    names = [name for name in catalog.names() if name in held]
-    protocols = {name: catalog.protocol(name)[0] for name in names}
-    speakable = [name for name in names if catalog.pin(name).kind == "protocol"]
-    if speakable:
-        protocols[NEWEST] = protocols[speakable[-1]]
-    owned = {tree.shown: tree.copy for tree in planned}
-    found, unread = uses(config.root, owned, (), protocols)
-    return notes(found, planned, catalog), unread
 
 
 def _untaken(planned: tuple[Tree, ...], catalog: Catalog) -> tuple[str, ...]:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal, TypeAlias
 
 from ..catalog import Catalog
+from ..diagnostics import Diagnostic
 from ..diff.change import Change
 from ..diff.compare import compare
 from ..diff.rules import SPELLING
 from ..ir import Protocol, refs
 from .calls import sender
 from .trees import Tree
-from .uses import INSTALLED, NEWEST, Use
+from .uses import INSTALLED, NEWEST, Use, uses
 
 Kind: TypeAlias = Literal["changed", "dropped", "repinned", "gone"]
 Leads: TypeAlias = tuple[tuple[str, int], ...]
@@ -52,11 +54,27 @@ class Note:
     """Definitions that it leads to, with how many changes each has."""
 
 
-def notes(
-    found: Iterable[Use], trees: tuple[Tree, ...], catalog: Catalog
+def affected(
+    root: Path, trees: tuple[Tree, ...], catalog: Catalog
+) -> tuple[tuple[Note, ...], list[Diagnostic]]:
+    """What of the code below `root` bringing the trees up to date is felt by.
+
+    Also the files that cannot be read, of which nothing is known.
+    """
+    held = {version for tree in trees for version in tree.before.schemas}
+    names = [name for name in catalog.names() if name in held]
+    protocols = {name: catalog.protocol(name)[0] for name in names}
+    speakable = [name for name in names if catalog.pin(name).kind == "protocol"]
+    if speakable:
+        protocols[NEWEST] = protocols[speakable[-1]]
+    owned = {tree.shown: tree.copy for tree in trees}
+    found, unread = uses(root, owned, protocols)
+    return _notes(found, trees, catalog), unread
+
+
+def _notes(
+    uses: list[Use], trees: tuple[Tree, ...], catalog: Catalog
 ) -> tuple[Note, ...]:
-    """What of the project's uses is affected by bringing the trees up to date."""
-    uses = list(found)
     made = [
         *_changed(uses, trees, catalog),
         *_versions(uses, trees),

@@ -69,16 +69,16 @@ _Test: TypeAlias = Callable[[Method], bool]
 
 
 def uses(
-    root: Path, owned: Mapping[str, bool], skip: tuple[Path, ...], protocols: Protocols
+    root: Path, owned: Mapping[str, bool], protocols: Protocols
 ) -> tuple[list[Use], list[Diagnostic]]:
     """Every use in the Python files below `root`, and the files that cannot be read.
 
     `owned` holds each tree by its path in the project: is it a copy, or bindings? They
-    and `skip` are not the project's own code.
+    are not the project's own code.
     """
     found: list[Use] = []
     notes = []
-    hidden = {root / tree for tree in owned} | set(skip)
+    hidden = {root / tree for tree in owned}
     for path in _files(root, hidden):
         shown = path.relative_to(root).as_posix()
         try:
