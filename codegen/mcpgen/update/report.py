@@ -147,7 +147,8 @@ def _advice(report: Report) -> Iterator[str]:
 
 
 def _told(notes: tuple[Note, ...]) -> Iterator[str]:
-    for (kind, old, new), group in groupby(notes, key=lambda n: (n.kind, n.old, n.new)):
+    for (kind, *pair), group in groupby(notes, key=lambda n: (n.kind, n.old, n.new)):
+        old, new = map(printable, pair)
         yield ""
         if kind == "gone":
             yield "No longer there:"

@@ -177,7 +177,7 @@ def _before(path: Path, inside: str) -> Before:
         try:
             version = str(constant(path / name, "PROTOCOL_VERSION"))
             schema = str(constant(path / name, "SCHEMA_SHA256"))
-        except (OSError, KeyError, ValueError, SyntaxError, RecursionError):
+        except (OSError, LookupError, ValueError, SyntaxError, RecursionError):
             continue  # edited beyond recognition, or no version's
         if module_name(version) == package[0]:
             schemas[version] = schema
