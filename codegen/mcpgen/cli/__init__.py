@@ -12,6 +12,7 @@ import typer
 from ..diff.command import diff
 from ..resources import VERSION
 from .bindings import generate
+from .client import client
 from .live import call, inspect
 from .look import ir, methods
 from .schema import app as schema_app
@@ -61,6 +62,11 @@ def mcpgen(
         path = "src/weather/_mcp"
 
     \b
+        [[tool.mcpgen.client]]             a module that `mcpgen client` made
+        path = "src/weather_client.py"
+        from = "src/weather_client.json"   what the server said it offers
+
+    \b
     Exit status:
         0  fine
         1  something differs
@@ -77,6 +83,7 @@ app.command("methods")(methods)
 app.command("vendor")(vendor)
 app.command("update")(update)
 app.add_typer(templates_app, name="templates")
+app.command("client")(client)
 app.command("inspect")(inspect)
 app.command("call")(call)
 

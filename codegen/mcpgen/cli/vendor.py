@@ -16,6 +16,7 @@ from ..vendor.place import destination
 from ..vendor.request import Request, read
 from .bindings import MAX_DIFF_LINES
 from .bindings import check as check_bindings
+from .client import is_current as is_current_client
 from .common import (
     Format,
     FormatOption,
@@ -103,7 +104,7 @@ def check(
     templates: TemplatesOption = None,
     format: FormatOption = Format.text,
 ) -> None:
-    """Tell whether the bindings and the vendored copies are up to date.
+    """Tell whether the bindings, vendored copies and typed clients are up to date.
 
     Makes in memory what [tool.mcpgen] records, and compares. Ends with status 1, and a
     diff from what is there to what would be made, when a file is stale, missing, edited
@@ -120,7 +121,7 @@ def check(
     differs = False
     with reporting(format):
         config = require_config(Path.cwd())
-    if config.bindings or not config.copies:
+    if config.bindings or not (config.copies or config.clients):
         try:
             check_bindings(full, templates, format)
         except typer.Exit as end:
@@ -131,6 +132,8 @@ def check(
         catalog = Catalog(config, chosen_templates(config, templates))
         for copy in config.copies:
             differs |= not _is_current(copy, config, catalog, full, format)
+        for client in config.clients:
+            differs |= not is_current_client(client, config, format)
     if differs:
         raise typer.Exit(1)
 
@@ -187,6 +190,11 @@ def _vendor(
         typer.echo(f"\nFor `mcpgen check`, add to {FILE} (or use --record):\n")
         typer.echo(as_toml(shown, request), nl=False)
     return notes + unrecorded(settings, chosen)
+
+
+def copy_runtime(path: Path, record: bool) -> list[Diagnostic]:
+    """The runtime as a copy in `path`, for a module beside it; notes on that."""
+    return _vendor(str(path), {"parts": ["runtime"]}, record, None)
 
 
 def _asked(

@@ -18,6 +18,7 @@ from ..diagnostics import Diagnostic, clip
 from ..emit.methods import constant
 from ..ir import Method, Protocol
 from ..pins import module_name
+from ..publish import MARK
 from .calls import ASKS, CALLS
 
 Kind: TypeAlias = Literal["definition", "method", "call", "version"]
@@ -126,9 +127,12 @@ class _Reader(ast.NodeVisitor):
         """What is used; raises whatever makes a file no Python."""
         if path.stat().st_size > _MAX_BYTES:
             raise ValueError("too large to be a module")
+        data = path.read_bytes()
+        if data.startswith(MARK):
+            return []  # ours, wherever it lies
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about their code, which is theirs
-            module = ast.parse(path.read_bytes())
+            module = ast.parse(data)
         nodes = list(ast.walk(module))
         for _ in range(2):  # a name may be bound below where it is handed on
             for node in nodes:
