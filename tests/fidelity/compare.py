@@ -98,6 +98,25 @@ class Bindings:
         return next((s for s, n in self.names.items() if n == chosen), name)
 
 
+class LosslessBindings(Bindings):
+    """Another flavour: with all its keys, a message comes back as it was."""
+
+    def _problems(self, name: str, instance: JSON, verdict: bool) -> Iterator[str]:
+        text = json.dumps(instance)
+        for how, given in (("decode", text), ("convert", instance)):
+            try:
+                value = getattr(self.codec, how)(given, self.names[name])
+            except ValueError as error:
+                if verdict or not error.issues:  # type: ignore[attr-defined]
+                    yield f"oracle says {verdict}, {how} says {error}"
+                continue
+            if not verdict:
+                yield f"oracle says invalid, {how} takes it"
+            back = self.codec.encode(value)
+            if not same(json.loads(back), instance):
+                yield f"{how}: came back as {back!r}"
+
+
 def strict(root: dict[str, Any]) -> dict[str, Any]:
     """The schema with every silent object closed: what it accepts must not be lost."""
 
