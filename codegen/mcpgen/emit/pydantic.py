@@ -20,6 +20,7 @@ from typing import Any, TypeGuard
 import jinja2
 
 from ..datamodel import models
+from ..diagnostics import CompileError, clip, fail
 from ..ir import (
     All,
     AnyType,
@@ -52,6 +53,7 @@ _IMPORTED = {
 _BUILTINS = frozenset({"bool", "dict", "float", "int", "list", "str"})
 _KNOWN = _BUILTINS | {"Annotated", "Any", "Field", "Literal", "MISSING"}
 """The terms of which annotations are made, definitions aside."""
+_LIMITS = {"discriminator", "ge", "gt", "le", "lt", "max_length", "min_length"}
 _ALWAYS = ("Codec", "InvalidMessage", "MISSING", "NotJson")
 _EXPORTED = ("InvalidMessage", "MISSING", "NotJson", "convert", "decode", "encode")
 _OPTIONS: dict[str, Any] = {
@@ -66,12 +68,36 @@ _OPTIONS: dict[str, Any] = {
 """What keeps the models faithful. Types are strict by the configuration of `Model`."""
 _OF_MODELS = frozenset(
     # What a model inherits: a field of that name would hide it.
-    "construct copy dict from_orm json model_computed_fields model_config "
-    "model_construct model_copy model_dump model_dump_json model_extra model_fields "
-    "model_fields_set model_json_schema model_parametrized_name model_post_init "
-    "model_rebuild model_validate model_validate_json model_validate_strings "
-    "parse_file parse_obj parse_raw schema schema_json update_forward_refs "
-    "validate".split()
+    [
+        "construct",
+        "copy",
+        "dict",
+        "from_orm",
+        "json",
+        "model_computed_fields",
+        "model_config",
+        "model_construct",
+        "model_copy",
+        "model_dump",
+        "model_dump_json",
+        "model_extra",
+        "model_fields",
+        "model_fields_set",
+        "model_json_schema",
+        "model_parametrized_name",
+        "model_post_init",
+        "model_rebuild",
+        "model_validate",
+        "model_validate_json",
+        "model_validate_strings",
+        "parse_file",
+        "parse_obj",
+        "parse_raw",
+        "schema",
+        "schema_json",
+        "update_forward_refs",
+        "validate",
+    ]
 )
 
 
@@ -233,7 +259,12 @@ class _Module:
 
     def entries(self) -> list[_Entry]:
         """Models in name order, then aliases in an order in which Python can evaluate them."""
-        answer = _Answer(models(self.asked(), **_OPTIONS), self)
+        try:
+            return self._entries(_Answer(models(self.asked(), **_OPTIONS), self))
+        except (KeyError, SyntaxError, ValueError) as error:
+            raise _unexpected(str(error)) from error
+
+    def _entries(self, answer: _Answer) -> list[_Entry]:
         aliases = {d.name for d in self.definitions.values() if not _is_model(d.type)}
         recursive = self._recursive(aliases)
         entries = {
@@ -304,7 +335,7 @@ class _Module:
         freely = {
             n for n in aliases if self.drawers.is_any(Ref(n)) and _in_cycle(n, needs)
         }
-        needs |= dict.fromkeys(freely, set())
+        needs |= {name: set() for name in freely}
         return freely | {name for name in aliases if _in_cycle(name, needs)}
 
     def _ordered(self, aliases: list[str], recursive: set[str]) -> list[str]:
@@ -343,7 +374,7 @@ class _Answer:
                 case ast.ImportFrom() | ast.Expr():
                     pass  # what to import, and when to build a model, is ours to say
                 case _:
-                    raise _unexpected(node)
+                    raise _unexpected(ast.unparse(node))
 
     def annotations(self, model: str) -> dict[str, str]:
         """Field → annotation."""
@@ -381,10 +412,12 @@ class _Answer:
             case ast.Tuple(elts=parts):
                 return ", ".join(map(self._said, parts))
             case ast.Call(func=ast.Name(id="Field"), args=[], keywords=keywords):
+                if {k.arg for k in keywords} - _LIMITS:
+                    raise _unexpected(ast.unparse(node))
                 limits = [f"{k.arg}={self._constants(k.value)}" for k in keywords]
                 return f"{self._name('Field')}({', '.join(limits)})"
             case _:
-                raise _unexpected(node)
+                raise _unexpected(ast.unparse(node))
 
     def _constants(self, node: ast.expr) -> str:
         parts = node.elts if isinstance(node, ast.Tuple) else [node]
@@ -400,7 +433,7 @@ class _Answer:
         if name in _KNOWN:
             self.module.used |= {name} - _BUILTINS
             return self.module.spelled(name)
-        raise AssertionError(f"the generator wrote {name!r}")
+        raise _unexpected(name)
 
 
 # --- small questions --------------------------------------------------------------------
@@ -461,5 +494,9 @@ def _literal(value: str) -> str:
     return pystr(made) if isinstance(made, str) else repr(made)
 
 
-def _unexpected(node: ast.AST) -> AssertionError:
-    return AssertionError(f"the generator wrote {ast.unparse(node)[:80]!r}")
+def _unexpected(found: str) -> CompileError:
+    return fail(
+        "internal-models",
+        f"datamodel-code-generator wrote something unexpected: {clip(found)}",
+        hint="this is a mistake in mcpgen; please report it",
+    )
