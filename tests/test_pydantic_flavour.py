@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from mcpgen.catalog import Catalog, module_name
+from mcpgen.datamodel import Models
 from mcpgen.diagnostics import CompileError
 from mcpgen.emit import pydantic
 from mcpgen.ir import Definition, Field, Object, Protocol, Ref, String
@@ -349,10 +350,7 @@ def test_a_long_chain_of_definitions_is_no_recursion() -> None:
     def link(n: int) -> Field:
         return Field("x", Ref(f"D{n + 1:03}"), required=True, python_name="x")
 
-    chain = [
-        Definition(f"D{n:03}", Object((Field("x", Ref(f"D{n + 1:03}"), True),)), "//")
-        for n in range(300)
-    ]
+    chain = [Definition(f"D{n:03}", Object((link(n),)), "//") for n in range(300)]
     last = Definition("D300", String(), "//")
     text = pydantic.emit(Protocol("x-1", "", "", "", (*chain, last)), ENV)["types.py"]
     made = [node for node in ast.parse(text).body if isinstance(node, ast.ClassDef)]
@@ -392,9 +390,9 @@ def test_the_generator_sees_no_text_of_a_schema(
 ) -> None:
     asked: list[Any] = []
 
-    def models(document: Any, **options: Any) -> str:
-        asked.append(document)
-        return real(document, **options)
+    def models(definitions: Any, *arguments: Any, **options: Any) -> Models:
+        asked.append(definitions)
+        return real(definitions, *arguments, **options)
 
     real = pydantic.models
     monkeypatch.setattr(pydantic, "models", models)
@@ -423,6 +421,8 @@ def test_only_known_terms_are_taken_from_the_generator(
         "D0 = TypeAliasType('D0', [x for x in y])\n",
         "",
     ):
-        monkeypatch.setattr(pydantic, "models", lambda *_, a=answer, **__: a)
-        with pytest.raises(CompileError, match="internal-models"):
+        made = Models(answer, {}, {})
+        monkeypatch.setattr(pydantic, "models", lambda *_, made=made, **__: made)
+        with pytest.raises(CompileError) as caught:
             pydantic.emit(protocol, ENV)
+        assert caught.value.diagnostics[0].code == "internal-models"

@@ -50,22 +50,18 @@ _IMPORTED = {
     "pydantic": ("Field",),
     ".._pydantic": ("MISSING", "Codec", "InvalidMessage", "Model", "NotJson"),
 }
-_BUILTINS = frozenset({"bool", "dict", "float", "int", "list", "str"})
+_BUILTINS = frozenset({"bool", "dict", "int", "list", "str"})
 _KNOWN = _BUILTINS | {"Annotated", "Any", "Field", "Literal", "MISSING"}
 """The terms of which annotations are made, definitions aside."""
 _LIMITS = {"discriminator", "ge", "gt", "le", "lt", "max_length", "min_length"}
 _ALWAYS = ("Codec", "InvalidMessage", "MISSING", "NotJson")
 _EXPORTED = ("InvalidMessage", "MISSING", "NotJson", "convert", "decode", "encode")
-_OPTIONS: dict[str, Any] = {
-    "use_type_alias": True,
+_OPTIONS = {
     "use_missing_sentinel": True,
-    "strict_nullable": True,
     "extra_fields": "allow",
-    "use_annotated": True,
-    "enum_field_as_literal": "all",
-    "skip_root_model": True,
+    "target_pydantic_version": "2.14",
 }
-"""What keeps the models faithful. Types are strict by the configuration of `Model`."""
+"""What keeps the models faithful; that types are strict says `Model`, for all of them."""
 _OF_MODELS = frozenset(
     # What a model inherits: a field of that name would hide it.
     [
@@ -187,7 +183,11 @@ class _Module:
             Definition(self.names[name], self._top(definition.type), "")
             for name, definition in self.definitions.items()
         )
-        return _with_numbers(schema(replace(self.protocol, definitions=definitions)))
+        made = schema(replace(self.protocol, definitions=definitions))["$defs"]
+        unions: dict[str, Any] = {}
+        return {
+            n: _hoisted(part, unions, top=True) for n, part in made.items()
+        } | unions
 
     def _top(self, type: Type) -> Type:
         if not isinstance(type, Object):
@@ -260,7 +260,8 @@ class _Module:
     def entries(self) -> list[_Entry]:
         """Models in name order, then aliases in an order in which Python can evaluate them."""
         try:
-            return self._entries(_Answer(models(self.asked(), **_OPTIONS), self))
+            made = models(self.asked(), "pydantic", options=_OPTIONS)
+            return self._entries(_Answer(made.code, self))
         except (KeyError, SyntaxError, ValueError) as error:
             raise _unexpected(str(error)) from error
 
@@ -389,10 +390,10 @@ class _Answer:
 
     def _said(self, node: ast.expr) -> str:
         match node:
-            case ast.Name(id="Number"):
+            case ast.Name(id="float"):  # an integer shall stay one
                 return "int | float"
             case ast.Name(id=name):
-                # An alias that nobody asked for goes back to where it was taken from.
+                # A hoisted union goes back to where it was taken from.
                 inline = name in self._aliases and name not in self.real
                 return self.alias(name) if inline else self._name(name)
             case ast.Constant(value=None):
@@ -421,11 +422,12 @@ class _Answer:
 
     def _constants(self, node: ast.expr) -> str:
         parts = node.elts if isinstance(node, ast.Tuple) else [node]
-        values = [ast.literal_eval(part) for part in parts]
-        return ", ".join(
-            pystr(self.texts[value]) if isinstance(value, str) else repr(value)
-            for value in values
-        )
+        return ", ".join(self._constant(ast.literal_eval(part)) for part in parts)
+
+    def _constant(self, value: Any) -> str:
+        if isinstance(value, str):
+            return pystr(self.texts[value])
+        return repr(int(value) if isinstance(value, float) else value)
 
     def _name(self, name: str) -> str:
         if name in self.real:
@@ -464,14 +466,17 @@ def _is_regular(f: Field) -> bool:
     return made == f.wire_name
 
 
-def _with_numbers(schema: Any) -> Any:
-    """The same with a type of its own for numbers: integers shall stay integers."""
+def _hoisted(schema: Any, unions: dict[str, Any], *, top: bool = False) -> Any:
+    """The schema with each union that has a discriminator as a definition of its own."""
     if isinstance(schema, list):
-        return [_with_numbers(item) for item in schema]
+        return [_hoisted(item, unions) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    own = {"customTypePath": "own.Number"} if schema.get("type") == "number" else {}
-    return {key: _with_numbers(value) for key, value in schema.items()} | own
+    if "discriminator" in schema and not top:
+        name = f"U{len(unions)}"
+        unions[name] = schema
+        return {"$ref": f"#/$defs/{name}"}
+    return {key: _hoisted(item, unions) for key, item in schema.items()}
 
 
 def _in_cycle(name: str, needs: Mapping[str, set[str]]) -> bool:
