@@ -186,7 +186,7 @@ def test_all_that_can_be_overridden_is_rendered_by_something() -> None:
         patch.setattr(pipeline, "format_files", lambda raw: raw)
         pipeline.generate(config, catalog)
         patch.setattr("mcpgen.vendor.compiled.format_files", lambda raw: raw)
-        for flavour in ("msgspec", "stdlib"):
+        for flavour in ("msgspec", "stdlib", "pydantic"):
             compiled(Request(flavour=flavour), catalog, (VERSIONS[-2],))
     used = {name for env in made for _, name in env.cache}
     # Some are included only where a schema asks for them.

@@ -674,6 +674,18 @@ def test_what_is_in_the_way_stops_it_before_anything_is_written(
     assert everything(tmp_path) == before
 
 
+def test_settings_outside_of_the_project_are_not_changed(
+    project: Path, tmp_path: Path
+) -> None:
+    vendored(project, MIDDLE, part="validators")
+    (project / "pyproject.toml").rename(tmp_path / "shared.toml")
+    (project / "pyproject.toml").symlink_to(tmp_path / "shared.toml")
+    before = everything(tmp_path)
+    assert "config-link" in refused(project, "update", "--add", NEWEST)
+    assert everything(tmp_path) == before
+    assert told()["current"]
+
+
 def test_a_manifest_cannot_make_it_remove_what_lies_elsewhere(
     project: Path, tmp_path: Path
 ) -> None:

@@ -80,13 +80,15 @@ def update(
     from ..update.notes import affected
     from ..update.report import Done, Report, as_json, as_text
     from ..update.trees import trees
-    from ..vendor.record import write
+    from ..vendor.record import refuse_link, write
 
     with reporting(Format(format.value)) as messages:
         config = require_config(Path.cwd())
         file = config.root / FILE
         old = file.read_bytes().decode()
         new = _adopted(old, config, tuple(add or ()), tuple(drop or ()))
+        if new != old:
+            refuse_link(file, "change its lists of versions yourself")
         config = _parsed(new, config.root)
         catalog = Catalog(config)
         planned = trees(config, catalog)

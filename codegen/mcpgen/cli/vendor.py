@@ -55,7 +55,7 @@ def vendor(
     ] = None,
     flavour: Annotated[
         str | None,
-        typer.Option(help="What the types are made of: msgspec, stdlib."),
+        typer.Option(help="What the types are made of: msgspec, stdlib, pydantic."),
     ] = None,
     record: Annotated[
         bool, typer.Option("--record", help="Write it down in pyproject.toml.")
@@ -76,6 +76,7 @@ def vendor(
         mcpgen vendor src/weather/_mcp --runtime --record
         mcpgen vendor src/weather/_mcp --types --versions VERSION
         mcpgen vendor app/_mcp --only Tool,CallToolRequest --flavour stdlib
+        mcpgen vendor app/_mcp --types --flavour pydantic
         mcpgen vendor _mcp --types --templates my/templates
         mcpgen vendor    every copy that pyproject.toml records, anew
     """

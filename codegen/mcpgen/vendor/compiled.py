@@ -19,13 +19,18 @@ def compiled(
         emit_shared,
         methods,
         package,
+        pydantic,
         stdlib,
         stubs,
         types,
         validators,
     )
 
-    flavoured = {"msgspec": types.emit, "stdlib": stdlib.emit}[request.flavour]
+    flavoured = {
+        "msgspec": types.emit,
+        "stdlib": stdlib.emit,
+        "pydantic": pydantic.emit,
+    }[request.flavour]
     protocols = narrowed(
         tuple(catalog.protocol(name)[0] for name in names),
         request.only,
@@ -48,6 +53,7 @@ def compiled(
             path = f"{module_name(pin.name)}/{file}"
             raw[path] = top + text if file.endswith(".py") else text
     beside = emit_shared(protocols, env) | stdlib.emit_shared(protocols, env)
+    beside |= pydantic.emit_shared(protocols, env)
     for module in ("__init__", *shared(request)):
         if f"{module}.py" in beside:
             raw[f"{module}.py"] = shared_header(names) + beside[f"{module}.py"]

@@ -11,6 +11,7 @@ import json
 import re
 import sys
 from hashlib import sha256
+from importlib.metadata import version
 from pathlib import Path
 
 from .. import resources
@@ -88,6 +89,8 @@ def digest(request: Request, catalog: Catalog) -> str:
     base = resources.VERSION
     if not is_shipped(request, catalog):
         base = inputs_digest(_settings(request), catalog)
+    if request.flavour == "pydantic":
+        base += f" {version('datamodel-code-generator')}"
     asked = json.dumps(request.table(), sort_keys=True)
     return sha256(f"{base}\n{asked}".encode()).hexdigest()
 

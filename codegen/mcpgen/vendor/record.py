@@ -44,6 +44,7 @@ def with_copy(file: Path, path: str, request: Request) -> str:
 
 def with_table(file: Path, kind: str, table: Mapping[str, Any]) -> str:
     """A pyproject.toml with one more `[[tool.mcpgen.KIND]]` at its end."""
+    refuse_link(file, "leave --record out, and add the table to it yourself")
     try:
         text = file.read_bytes().decode()
     except FileNotFoundError:
@@ -71,14 +72,34 @@ def with_table(file: Path, kind: str, table: Mapping[str, Any]) -> str:
     return recorded
 
 
+def refuse_link(file: Path, hint: str) -> None:
+    """What a link leads to outside of the project is not the project's to change."""
+    if not file.resolve().is_relative_to(file.parent.resolve()):
+        raise fail(
+            "config-link",
+            "is a symbolic link that leads outside of the project",
+            file=FILE,
+            hint=hint,
+        )
+
+
 def write(file: Path, text: str) -> None:
     """Replace a file in one step; its mode stays."""
     file = file.resolve()
     new = file.with_name(f".{file.name}.mcpgen")
     try:
-        new.write_text(text, encoding="utf-8", newline="")
+        new.unlink(missing_ok=True)  # of a run that was killed here
+        with new.open("x", encoding="utf-8", newline="") as stream:
+            stream.write(text)
         new.chmod(file.stat().st_mode & 0o777)
         os.replace(new, file)
+    except OSError as error:
+        raise fail(
+            "config-unwritable",
+            f"cannot be written: {error.strerror or error}",
+            file=file.name,
+            hint="the copy is made; only its record is missing",
+        ) from error
     finally:
         new.unlink(missing_ok=True)
 
