@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -100,10 +100,10 @@ def new(
             wanted = ask(wanted)
         # Imported here: --help must not wait for what only this command needs.
         from ..scaffold.names import package_name
-        from ..scaffold.plan import Request, plan
+        from ..scaffold.plan import INSTALLED, VENDORED, Request, plan
         from ..scaffold.put import put, refuse_occupied
 
-        package_name(wanted.name)
+        module = package_name(wanted.name)
         path = _place(directory or Path(wanted.name))
         refuse_occupied(path)
         request = Request(
@@ -111,8 +111,14 @@ def new(
             versions=_versions(wanted.versions),
             http=wanted.http,
             package=wanted.package,
-            source=_source(wanted.source, config),
         )
+        if data := _document(wanted.source, config):
+            from ..scaffold.sources import read
+
+            runtime = INSTALLED if wanted.package else VENDORED
+            source = read(*data, package=module, runtime=runtime)
+            notes += source.notes
+            request = replace(request, source=source)
         files = plan(request, Catalog())
         if not dry_run:
             put(files, path)
@@ -145,21 +151,17 @@ def _versions(text: str | None) -> tuple[str, ...]:
     return request.versions
 
 
-def _source(text: str | None, config: Path | None) -> Source | None:
-    """The tools to begin with, out of a document or from a server."""
-    if text is None:
+def _document(source: str | None, config: Path | None) -> tuple[bytes, str] | None:
+    """What the tools are in, and what to call it: a file, or the answer of a server."""
+    if source is None:
         if config is not None:
             raise fail("option-pointless", "--config is for the SOURCE of --from")
         return None
-    from ..scaffold.sources import read
+    from .sourcing import document, tools
 
-    if config is None and _is_document(text):
-        from .sourcing import document
-
-        return read(document(Path(text)), Path(text).name)
-    from .sourcing import tools
-
-    return read(*tools(text, config))
+    if config is None and _is_document(source):
+        return document(Path(source))
+    return tools(source, config)
 
 
 def _is_document(text: str) -> bool:

@@ -16,13 +16,13 @@ MAX_BYTES = 64 * 1024 * 1024
 SECONDS = 60.0
 
 
-def document(path: Path) -> bytes:
-    """What is in a file."""
+def document(path: Path) -> tuple[bytes, str]:
+    """What is in a file, and what the file is called."""
     with path.open("rb") as file:
         data = file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
         raise fail("too-large", f"more than {MAX_BYTES} bytes", file=path.name)
-    return data
+    return data, path.name
 
 
 def tools(text: str, config: Path | None) -> tuple[bytes, str]:

@@ -13,6 +13,8 @@ _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 """As pip knows it (PEP 508)."""
 _SEPARATORS = re.compile(r"[-_.]+")
 _WINDOWS = re.compile(r"con|prn|aux|nul|com\d|lpt\d")
+_STANDARD = sys.stdlib_module_names | {"test"}
+"""Python itself leaves its own tests out of the list."""
 _NEEDED = {
     *("hatchling", "httptools", "mcpgen", "msgspec", "mypy", "pip", "pytest"),
     *("src", "tests", "uvicorn", "uvloop"),
@@ -37,7 +39,7 @@ def package_name(name: str, needed: tuple[str, ...] = ()) -> str:
         raise _refused(name, "begins with a digit, so that Python cannot import it")
     if package in {word.lower() for word in keyword.kwlist}:
         raise _refused(name, "is a word of Python's own")
-    if package in sys.stdlib_module_names:
+    if package in _STANDARD:
         raise _refused(name, f'would hide "{package}" of the standard library')
     if package in _NEEDED | set(needed):
         raise _refused(name, f'would hide "{package}", which the project needs')

@@ -22,6 +22,9 @@ from .names import package_name
 if TYPE_CHECKING:
     from .sources import Source
 
+VENDORED = "._mcp.runtime"
+INSTALLED = "mcpgen.runtime"
+"""Where the package of a project finds the runtime."""
 MSGSPEC = "msgspec>=0.20"
 HTTP = (
     "uvicorn>=0.30",
@@ -62,6 +65,10 @@ def plan(request: Request, catalog: Catalog) -> dict[str, str]:
         inside = vendor.plan(copy, catalog)
         files = {f"src/{package}/_mcp/{path}": text for path, text in inside.items()}
     files |= _own(request, package)
+    if request.source:
+        modules, tests = request.source.modules, request.source.tests
+        files |= {f"src/{package}/{path}": text for path, text in modules.items()}
+        files |= {f"tests/{path}": text for path, text in tests.items()}
     return dict(sorted(files.items()))
 
 
@@ -77,7 +84,7 @@ def _own(request: Request, package: str) -> dict[str, str]:
         "name": request.name,
         "package": package,
         "http": request.http,
-        "runtime": "mcpgen.runtime" if request.package else "._mcp.runtime",
+        "runtime": INSTALLED if request.package else VENDORED,
         "is_vendored": not request.package,
         "is_sample": request.source is None,
         "dependencies": _toml(_dependencies(request)),
@@ -97,7 +104,7 @@ def _own(request: Request, package: str) -> dict[str, str]:
             f"src/{package}/__init__.py": "init.py",
             f"src/{package}/__main__.py": "main.py",
             f"src/{package}/server.py": "server.py",
-            "tests/test_server.py": "test_server.py",
+            **({} if request.source else {"tests/test_server.py": "test_server.py"}),
         }.items()
     }
 
