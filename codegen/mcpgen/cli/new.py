@@ -92,7 +92,7 @@ def new(
         mcpgen new weather --from "npx some-server" --dry-run
         mcpgen new    asks
     """
-    with reporting(format):
+    with reporting(format) as notes:
         wanted = Wanted(name or "", versions, http, package, source)
         if name is None:
             from .wizard import ask
@@ -191,6 +191,7 @@ def _tell(
         home = "/".join(copied[0].split("/")[:3])
         typer.echo(f"{shown / home}: {len(copied)} files, which mcpgen keeps")
     if source:
-        typer.echo(f"{len(source.tools)} tools of {source.kind}")
+        what = {"tools": "to fill in", "openapi": "which call the API"}[source.kind]
+        typer.echo(f"{len(source.tools)} tools, {what}, in tools.py")
     if not is_dry:
         typer.echo(f"\nNow:\n\n    cd {shown}\n    make test")
