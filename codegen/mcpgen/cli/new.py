@@ -116,9 +116,9 @@ def new(
             from ..scaffold.sources import read
 
             runtime = INSTALLED if wanted.package else VENDORED
-            source = read(*data, package=module, runtime=runtime)
-            notes += source.notes
-            request = replace(request, source=source)
+            found = read(*data, package=module, runtime=runtime)
+            notes += found.notes
+            request = replace(request, source=found)
         files = plan(request, Catalog())
         if not dry_run:
             put(files, path)
