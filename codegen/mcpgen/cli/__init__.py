@@ -14,6 +14,7 @@ from ..resources import VERSION
 from .bindings import generate
 from .live import call, inspect
 from .look import ir, methods
+from .new import new
 from .schema import app as schema_app
 from .vendor import check, vendor
 
@@ -71,6 +72,7 @@ app.add_typer(schema_app, name="schema")
 app.command("diff")(diff)
 app.command("ir")(ir)
 app.command("methods")(methods)
+app.command("new")(new)
 app.command("vendor")(vendor)
 app.command("inspect")(inspect)
 app.command("call")(call)
