@@ -25,10 +25,12 @@ def read(
     `shown` is how diagnostics call the document. `package` is the one that the modules
     will be in, for their tests; `runtime` is where they import the runtime from.
     """
-    from . import tools
+    from . import openapi, tools
     from .document import read_document
 
     value = read_document(document, shown)
+    if isinstance(value, dict) and "openapi" in value:
+        return openapi.read(value, shown, package=package, runtime=runtime)
     listed = tools.listed(value)
     if listed is not None:
         return tools.read(*listed, shown, package=package, runtime=runtime)

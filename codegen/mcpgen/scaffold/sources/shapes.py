@@ -34,6 +34,8 @@ Kind = Literal[
 ]
 
 MAX_DEPTH = 48
+MAX_INLINED = 50
+"""Schemas that are written out in place of references to them, at one place."""
 
 _SCALARS = ("null", "boolean", "integer", "number", "string")
 _LIMITS = {
@@ -65,6 +67,13 @@ _BEYOND = {
     *("$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$vocabulary"),
 }
 """Keywords that say more than a type can."""
+_IN_MAPS = ("properties", "patternProperties", "dependentSchemas")
+_IN_LISTS = ("allOf", "anyOf", "oneOf", "prefixItems")
+_INSIDE = (
+    *("items", "not", "if", "then", "else", "contains", "additionalProperties"),
+    *("propertyNames", "unevaluatedItems", "unevaluatedProperties"),
+)
+"""Where schemas are inside of schemas: in an object, in a list, by themselves."""
 _TAKEN = {
     *("Annotated", "Any", "Literal", "Mapping", "Meta", "Sequence", "Struct"),
     *("UnsetType", "Server", "Context", "ToolResult", "None", "True", "False"),
@@ -133,21 +142,26 @@ class Shapes:
 
     def read(self, schema: Any, root: Any, name: str, pointer: str = "") -> Shape:
         """The shape of a schema inside of `root`; its own models begin with `name`."""
-        before = self.models.copy(), self._same.copy()
+        mark = len(self.models)
         try:
             return _Reader(self, root, name).read(schema, name, pointer)
         except Inexact:
-            self.models, self._same = before
+            self.forget(mark)
             raise
 
     def members(self, schema: Any, root: Any, name: str) -> tuple[list[Member], bool]:
         """The members of an object that gets no model, and whether it is closed."""
-        before = self.models.copy(), self._same.copy()
+        mark = len(self.models)
         try:
             return _Reader(self, root, name).members(schema, name, "")
         except Inexact:
-            self.models, self._same = before
+            self.forget(mark)
             raise
+
+    def forget(self, mark: int) -> None:
+        """Drop the models since there were so many: what needed them came to nothing."""
+        while len(self.models) > mark:
+            del self._same[self.models.popitem()[0]]
 
     def claim(self, names: list[str], made_from: str, pointer: str) -> tuple[str, bool]:
         """The first name that is free, or that stands for the same; is it new?"""
@@ -166,6 +180,7 @@ class _Reader:
         self.shapes = shapes
         self.root = root
         self.scope = scope
+        self.is_exact = not shapes.lenient
         self.references: list[str] = []
 
     # --- any schema -------------------------------------------------------------------
@@ -173,22 +188,24 @@ class _Reader:
     def read(self, schema: Any, path: str, pointer: str) -> Shape:
         if pointer.count("/") > MAX_DEPTH * 3:
             raise Inexact(pointer, "nested too deeply")
+        mark = len(self.shapes.models)
         try:
             return self._read(schema, path, pointer)
         except Inexact:
-            if not self.shapes.lenient:
+            if self.is_exact:
                 raise
-            return Shape("any", said=_inlined(schema, self.root))
+            self.shapes.forget(mark)
+            return Shape("any", said=_Inlined(self.root).of(schema))
 
     def _read(self, schema: Any, path: str, pointer: str) -> Shape:
         if schema is True:
             return Shape("any")
         if not isinstance(schema, dict):
             raise Inexact(pointer, "accepts nothing")
-        for word in schema.keys() & _BEYOND:
-            if (word, schema[word]) != ("uniqueItems", False):
-                raise Inexact(f"{pointer}/{word}", "says more than a type can")
-        said = {k: v for k, v in schema.items() if k not in _STRUCTURE}
+        beyond = {w for w in schema.keys() & _BEYOND if schema[w] is not False}
+        if beyond and self.is_exact:
+            raise Inexact(f"{pointer}/{min(beyond)}", "says more than a type can")
+        said = self._said(schema)
         rest = {k: v for k, v in schema.items() if k in _STRUCTURE}
         for word in ("$schema", "$defs", "definitions"):
             rest.pop(word, None)
@@ -217,6 +234,11 @@ class _Reader:
                 return self._union("anyOf", arms, {}, said, path, pointer)
             kinds = kinds[0]
         return self._typed(kinds, rest, said, path, pointer)
+
+    def _said(self, schema: Json) -> Json:
+        """What the type does not say; leniently, that may be more than words."""
+        said = {k: v for k, v in schema.items() if k not in _STRUCTURE}
+        return said if self.is_exact else _Inlined(self.root).of(said)
 
     def _arm(self, kind: Any, rest: Json) -> Json:
         """One of several types, with the keywords that are about it."""
@@ -251,7 +273,7 @@ class _Reader:
         for word, value in rest.items():
             name, kinds = _LIMITS.get(word, ("", ()))
             if shape.kind not in kinds:
-                if word == "multipleOf" and shape.kind == "number":
+                if word == "multipleOf" and shape.kind == "number" and self.is_exact:
                     raise Inexact(f"{pointer}/{word}", "fractions are not exact")
                 said[word] = value
             elif word == "pattern":
@@ -263,6 +285,9 @@ class _Reader:
                 raise Inexact(f"{pointer}/{word}", "no limit that msgspec knows")
             else:
                 limits[name] = value
+        for word in ("minimum", "maximum") if not self.is_exact else ():
+            if _LIMITS[f"exclusive{word.capitalize()}"][0] in limits and word in rest:
+                said[word] = limits.pop(_LIMITS[word][0])
         if {"ge", "gt"} <= limits.keys() or {"le", "lt"} <= limits.keys():
             raise Inexact(pointer, "two limits at one end")
         return replace(shape, limits=limits, said=shape.said | said)
@@ -336,13 +361,19 @@ class _Reader:
     ) -> Shape:
         made_from = _fingerprint([rest, said.get("description")], self.root)
         names = [_class_name(name) for name in names]
+        mark = len(self.shapes.models)
         name, new = self.shapes.claim(names, made_from, pointer)
         doc = said.pop("description", "")
         if new:
             # What refers to itself through a class is fine.
             references, self.references = self.references, []
-            members, closed = self.members(rest, name, pointer)
-            self.references = references
+            try:
+                members, closed = self.members(rest, name, pointer)
+            except Inexact:
+                self.shapes.forget(mark)
+                raise
+            finally:
+                self.references = references
             self.shapes.models[name] = Model(name, str(doc), closed, tuple(members))
         if said.get("title") == name:
             del said["title"]
@@ -357,6 +388,8 @@ class _Reader:
             schema = self._merged(schema, pointer)
         properties = schema.pop("properties", {})
         required = schema.pop("required", [])
+        if not self.is_exact and schema.get("additionalProperties") in (True, {}):
+            raise Inexact(f"{pointer}/additionalProperties", "keys that would be lost")
         more = schema.pop("additionalProperties", True)
         if not (isinstance(more, bool) or more == {}):
             raise Inexact(f"{pointer}/additionalProperties", "some of the other keys")
@@ -446,12 +479,12 @@ class _Reader:
         if isinstance(found, dict) and _is_model(found):
             name = pascal_case(place.rsplit("/", 1)[-1])
             inner = {k: v for k, v in found.items() if k in _STRUCTURE - {"type"}}
-            if beyond := found.keys() & _BEYOND:
+            if self.is_exact and (beyond := found.keys() & _BEYOND):
                 raise Inexact(f"{place}/{min(beyond)}", "says more than a type can")
             if "allOf" in inner:
                 inner = self._merged(inner, place)
                 inner.pop("type")
-            told = {k: v for k, v in found.items() if k not in _STRUCTURE}
+            told = self._said(found)
             shape = self._model(inner, told, [name, self.scope + name], path, place)
         else:
             self.references.append(place)
@@ -539,35 +572,36 @@ def _references(value: Any) -> Iterator[str]:
             yield from _references(inner)
 
 
-def _inlined(schema: Any, root: Any, within: tuple[str, ...] = ()) -> Json:
-    """A schema without references: what refers to itself, or goes on, is left open."""
-    if not isinstance(schema, dict):
-        return {} if schema is True else {"not": {}}
-    if isinstance(schema.get("$ref"), str):
-        ref = schema["$ref"]
-        rest = {word: value for word, value in schema.items() if word != "$ref"}
-        if ref in within or len(within) > 4:
-            return _inlined(rest, root, within)
-        try:
-            found, _ = target(root, ref, "")
-        except Inexact:
-            found = {}
-        return _inlined(found, root, (*within, ref)) | _inlined(rest, root, within)
-    made: Json = {}
-    for word, value in schema.items():
-        if word in ("properties", "patternProperties") and isinstance(value, dict):
-            made[word] = {k: _inlined(v, root, within) for k, v in value.items()}
-        elif word in ("allOf", "anyOf", "oneOf", "prefixItems") and isinstance(
-            value, list
-        ):
-            made[word] = [_inlined(v, root, within) for v in value]
-        elif word in ("items", "not", "additionalProperties") and isinstance(
-            value, dict
-        ):
-            made[word] = _inlined(value, root, within)
-        elif word not in ("$defs", "definitions", "discriminator"):
-            made[word] = value
-    return made
+class _Inlined:
+    """Schemas without references: what refers to itself, or goes on, is left open."""
+
+    def __init__(self, root: Any) -> None:
+        self.root = root
+        self.left = MAX_INLINED
+
+    def of(self, schema: Any, within: tuple[str, ...] = ()) -> Json:
+        """The same schema, or one that accepts more."""
+        if not isinstance(schema, dict):
+            return {"not": {}} if schema is False else {}
+        self.left -= 1
+        made: Json = {}
+        if isinstance(ref := schema.get("$ref"), str):
+            if ref not in within and self.left > 0:
+                try:
+                    found, _ = target(self.root, ref, "")
+                    made = self.of(found, (*within, ref))
+                except Inexact:
+                    pass
+        for word, value in schema.items():
+            if word in _IN_MAPS and isinstance(value, dict):
+                made[word] = {k: self.of(v, within) for k, v in value.items()}
+            elif word in _IN_LISTS and isinstance(value, list):
+                made[word] = [self.of(v, within) for v in value]
+            elif word in _INSIDE and isinstance(value, dict):
+                made[word] = self.of(value, within)
+            elif word not in ("$ref", "$defs", "definitions"):
+                made[word] = value
+        return made
 
 
 def _has_keys(schema: Json) -> bool:

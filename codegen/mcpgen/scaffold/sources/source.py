@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import inspect
 import keyword
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -31,6 +32,8 @@ class Source:
     """The names of the tools, in the document's order."""
     register: str = "register"
     """The function of `tools.py` that offers them all: it takes the server."""
+    lifespan: str = ""
+    """A function of `tools.py` for `Server(lifespan=…)`, if there is one."""
     notes: tuple[Diagnostic, ...] = ()
     """What is worth knowing, and did not stop anything."""
 
@@ -58,6 +61,17 @@ def names_in(parameters: Iterable[str]) -> list[str]:
             if isinstance(node, ast.Name)
         }
     )
+
+
+def says(literal: str, text: str) -> bool:
+    """Is a docstring, as it is read back, just that text?"""
+    try:
+        return inspect.cleandoc(ast.literal_eval(literal)) == text and (
+            # A section about arguments would be taken for more than text.
+            not any(word in text for word in (":param ", "Arg", "Parameters"))
+        )
+    except (SyntaxError, ValueError):
+        return False
 
 
 def render(templates: dict[str, str], context: dict[str, Any]) -> dict[str, str]:

@@ -6,8 +6,6 @@ schemas as they are, and gets its arguments in a dict: nothing is lost either wa
 
 from __future__ import annotations
 
-import ast
-import inspect
 import keyword
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,7 +16,7 @@ from ...names import MAX_NAME, pascal_case
 from ...render import docstring, pytext, pyvalue
 from .shapes import Inexact, Json, Member, Shape, Shapes
 from .signature import Parameter, parameters, struct
-from .source import JSONSCHEMA, Source, function_names, names_in, render
+from .source import JSONSCHEMA, Source, function_names, names_in, render, says
 from .types import Types, choose
 
 MAX_SCHEMA_DEPTH = 60
@@ -305,7 +303,7 @@ class _Read:
         if name != tool.name:
             options["name"] = tool.name
         doc = docstring(tool.description, 4) if tool.description else ""
-        if doc and not _says(doc, tool.description):
+        if doc and not says(doc, tool.description):
             options["description"], doc = tool.description, ""
         options |= tool.listed
         if self.members is None:
@@ -373,14 +371,3 @@ def _free(name: str, tool: Tool) -> str:
     while name in (tool.input_schema.get("properties") or {}):
         name += "_"
     return name
-
-
-def _says(literal: str, text: str) -> bool:
-    """Is a docstring, as it is read back, just that text?"""
-    try:
-        return inspect.cleandoc(ast.literal_eval(literal)) == text and (
-            # A section about arguments would be taken for more than text.
-            not any(word in text for word in (":param ", "Arg", "Parameters"))
-        )
-    except (SyntaxError, ValueError):
-        return False
