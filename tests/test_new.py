@@ -26,9 +26,10 @@ from mcpgen.cli import app, wizard
 from mcpgen.cli.targets import find_target
 from mcpgen.diagnostics import CompileError
 from mcpgen.runtime import Client
-from mcpgen.scaffold.names import package_name
-from mcpgen.scaffold.plan import HTTP, MSGSPEC, Request, is_owned, plan
+from mcpgen.scaffold.names import LONGEST, package_name
+from mcpgen.scaffold.plan import HTTP, MSGSPEC, VENDORED, Request, is_owned, plan
 from mcpgen.scaffold.put import put
+from mcpgen.scaffold.sources import read
 from typer.testing import CliRunner, Result
 
 from .test_publish import FAILURES, Faults, everything
@@ -186,6 +187,18 @@ def _looked_at(project: Path, package: str, choice: Choice) -> None:
     protocol = project / f"src/{package}/_mcp/protocol"
     versions = choice.versions or VERSIONS
     assert {p.name for p in protocol.glob("v*")} == {module_name(v) for v in versions}
+
+
+@pytest.mark.parametrize("source", [None, *SOURCES])
+def test_a_long_name_breaks_no_line(source: str | None) -> None:
+    name = "-".join(["server"] * 6)[:LONGEST]
+    package, read_as = name.replace("-", "_"), {"runtime": VENDORED}
+    found = source and read(
+        SOURCES[source].encode(), source, package=package, **read_as
+    )
+    for path, text in plan(Request(name, source=found or None), Catalog()).items():
+        if path.endswith(".py") and not is_owned(path):
+            assert black.format_str(text, mode=black.Mode()) == text, path
 
 
 def test_its_tests_run_from_its_own_directory(here: Path) -> None:
@@ -421,7 +434,7 @@ BAD_NAMES = {
     "newline": "weather\n",
     "quote": 'weather"',
     "template": "{{ 1 }}",
-    "long": "w" * 65,
+    "long": "w" * 41,
 }
 
 

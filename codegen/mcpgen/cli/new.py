@@ -191,7 +191,8 @@ def _tell(
         home = "/".join(copied[0].split("/")[:3])
         typer.echo(f"{shown / home}: {len(copied)} files, which mcpgen keeps")
     if source:
-        what = {"tools": "to fill in", "openapi": "which call the API"}[source.kind]
-        typer.echo(f"{len(source.tools)} tools, {what}, in tools.py")
+        what = {"tools": "to fill in", "openapi": "over the API"}[source.kind]
+        count = len(source.tools)
+        typer.echo(f"{count} tool{'s' * (count != 1)} {what}, in tools.py")
     if not is_dry:
         typer.echo(f"\nNow:\n\n    cd {shown}\n    make test")
