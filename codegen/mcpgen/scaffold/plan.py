@@ -91,6 +91,7 @@ def _own(request: Request, package: str) -> dict[str, str]:
         "http_dependencies": _toml(_http(request)),
         "record": "" if request.package else _record(request, package),
         "register": request.source.register if request.source else "",
+        "lifespan": request.source.lifespan if request.source else "",
     }
     return {
         path: env.get_template(f"project/{template}.jinja").render(context)
