@@ -173,7 +173,7 @@ class Shapes:
                 self._same[name] = made_from
                 self.models[name] = None
                 return name, True
-        raise Inexact(pointer, "there is no name left for it")
+        raise Inexact(pointer, "two objects that would have the same name")
 
 
 class _Reader:
