@@ -141,6 +141,9 @@ class _Reader:
                 "/openapi",
                 "known are 3.0 and 3.1",
             )
+        else:
+            self._check_references()
+        if self.problems:
             raise CompileError(self.problems)
         self.api.base_url = self._server(self.document, "") or ""
         self._schemes()
@@ -148,7 +151,6 @@ class _Reader:
             self._path(path, item, pointer)
         if not self.api.operations and not self.problems:
             self._complain("source-empty", "there is nothing to call", "/paths")
-        self._check_references()
         if self.problems:
             raise CompileError(self.problems)
         self.api.operations = self._named(self.api.operations)

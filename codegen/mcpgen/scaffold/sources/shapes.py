@@ -11,6 +11,7 @@ import json
 import keyword
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 from urllib.parse import unquote
@@ -172,7 +173,7 @@ class Shapes:
                 self._same[name] = made_from
                 self.models[name] = None
                 return name, True
-        raise Inexact(pointer, "there is no name left for it")
+        raise Inexact(pointer, "two objects that would have the same name")
 
 
 class _Reader:
@@ -585,13 +586,11 @@ class _Inlined:
             return {"not": {}} if schema is False else {}
         self.left -= 1
         made: Json = {}
-        if isinstance(ref := schema.get("$ref"), str):
-            if ref not in within and self.left > 0:
-                try:
-                    found, _ = target(self.root, ref, "")
-                    made = self.of(found, (*within, ref))
-                except Inexact:
-                    pass
+        ref = schema.get("$ref")
+        if isinstance(ref, str) and ref not in within and self.left > 0:
+            with suppress(Inexact):
+                found, _ = target(self.root, ref, "")
+                made = self.of(found, (*within, ref))
         for word, value in schema.items():
             if word in _IN_MAPS and isinstance(value, dict):
                 made[word] = {k: self.of(v, within) for k, v in value.items()}

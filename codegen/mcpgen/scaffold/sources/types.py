@@ -8,11 +8,11 @@ document is code before it has gone through the filters of `render`.
 from __future__ import annotations
 
 import ast
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from ... import datamodel
 from ...diagnostics import CompileError, fail
 from ...render import pystr, pytext, pyvalue
 from .shapes import Json, Model, Shape
@@ -57,40 +57,15 @@ def choose(holders: dict[str, dict[str, Shape]], models: Iterable[Model]) -> Typ
         model.name: _object({m.python: m.shape for m in model.members})
         for model in models
     } | {name: _object(members) for name, members in holders.items()}
-    if not definitions:
-        return Types({})
-    tree = ast.parse(_generated({"$defs": definitions}))
+    made = datamodel.models(definitions, "msgspec").annotations
     return Types(
         {
-            node.name: {
-                item.target.id: item.annotation
-                for item in node.body
-                if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)
+            holder: {
+                name: ast.parse(text, mode="eval").body for name, text in found.items()
             }
-            for node in tree.body
-            if isinstance(node, ast.ClassDef)
+            for holder, found in made.items()
         }
     )
-
-
-def _generated(schema: Json) -> str:
-    from datamodel_code_generator import LiteralType, generate
-    from datamodel_code_generator.enums import DataModelType, InputFileType
-    from datamodel_code_generator.format import PythonVersion
-
-    made = generate(
-        json.dumps(schema),
-        input_file_type=InputFileType.JsonSchema,
-        output_model_type=DataModelType.MsgspecStruct,
-        target_python_version=PythonVersion.PY_311,
-        formatters=[],
-        disable_timestamp=True,
-        use_standard_collections=True,
-        use_union_operator=True,
-        enum_field_as_literal=LiteralType.All,
-        strict_nullable=True,
-    )
-    return str(made)
 
 
 # --- structure: what datamodel-code-generator is told -----------------------------------
