@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from . import ir, resources, swap
 from .diagnostics import CompileError, Diagnostic, clip, did_you_mean, fail
-from .render import environment
+from .render import environment, plain_text
 from .vendor.modules import ALL
 
 if TYPE_CHECKING:
@@ -148,10 +148,15 @@ class Templates:
 
     def environment(self) -> jinja2.Environment:
         """What every emitter renders with."""
-        folders = [resources.templates_dir()]
-        if self.directory is not None and self.own:
-            folders.insert(0, self.directory)
-        return environment(*folders)
+        if self.directory is None or not self.own:
+            return environment(resources.templates_dir())
+        # Imported here: ours have no need of them.
+        from .diff.markdown import code, words
+        from .diff.types import show
+
+        env = environment(self.directory, resources.templates_dir())
+        env.filters |= {"plain": plain_text, "words": words, "code": code, "show": show}
+        return env
 
     def emit(self, protocol: ir.Protocol, env: jinja2.Environment) -> dict[str, str]:
         """The extra files of a version: an emitter like those in `emit`."""

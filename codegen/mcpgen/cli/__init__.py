@@ -15,6 +15,7 @@ from .bindings import generate
 from .client import client
 from .live import call, inspect
 from .look import ir, methods
+from .new import new
 from .schema import app as schema_app
 from .templates import app as templates_app
 from .update import update
@@ -80,6 +81,7 @@ app.add_typer(schema_app, name="schema")
 app.command("diff")(diff)
 app.command("ir")(ir)
 app.command("methods")(methods)
+app.command("new")(new)
 app.command("vendor")(vendor)
 app.command("update")(update)
 app.add_typer(templates_app, name="templates")
