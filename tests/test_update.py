@@ -192,7 +192,15 @@ def test_a_dry_run_writes_nothing_and_shows_it_all(project: Path) -> None:
     assert f"+++ w/_mcp/protocol/{module_name(NEWEST)}/validators.py" in lines
     assert f'+PROTOCOL_VERSION = "{NEWEST}"' in lines
     assert "MANIFEST" not in shown
-    assert told("--add", NEWEST, "--dry-run")["trees"][0]["written"] == []
+    (copy,) = told("--add", NEWEST, "--dry-run")["trees"]
+    assert copy["written"] == []
+    assert copy["pending"] == {
+        line.removeprefix("+++ "): (
+            "missing" if module_name(NEWEST) in line else "changed"
+        )
+        for line in lines
+        if line.startswith("+++ w/")
+    }
     run("update", "--add", NEWEST)
     run("update", "--drop", NEWEST)
     assert everything(project) == before

@@ -16,7 +16,7 @@ from ..diff.rules import SPELLING
 from ..ir import Protocol, refs
 from .calls import sender
 from .trees import Tree
-from .uses import INSTALLED, NEWEST, Use, uses
+from .uses import NEWEST, Use, uses
 
 Kind: TypeAlias = Literal["changed", "dropped", "repinned", "gone"]
 Leads: TypeAlias = tuple[tuple[str, int], ...]
@@ -234,9 +234,7 @@ def _gone(uses: list[Use], trees: tuple[Tree, ...]) -> Iterator[Note]:
     """Names that the code imports, which are in a tree and will not be."""
     for tree in trees:
         mine = [
-            u
-            for u in uses
-            if u.tree == tree.shown != INSTALLED and u.version not in tree.dropped
+            u for u in uses if u.tree == tree.shown and u.version not in tree.dropped
         ]
         if tree.files is None or not mine:
             continue
