@@ -111,7 +111,7 @@ def answered(
 ) -> Call | None:
     """The request that a response answers, which waits no more."""
     id = frame.get("id")
-    if type(id) is not int and type(id) is not str:
+    if type(id) is not int:
         if "id" not in frame or id is None:
             _without_id(session, asker, line, side, frame, path)
             return None

@@ -71,10 +71,10 @@ class Linter:
         """Something happened."""
         side = entry.source
         if side == "stderr" or side == "exit":
-            self.process.entry(line, entry, self.session)
+            self.process.entry(line, entry)
             return
-        if self.process.waits:
-            self.process.tell()
+        if self.journal.later:
+            self.process.explain()
         session = self.session
         if entry.http is not UNSET:
             session = self.traffic.entry(line, entry)
@@ -87,7 +87,7 @@ class Linter:
 
     def end(self) -> None:
         """The recording is over."""
-        self.process.tell()
+        self.process.explain()
         self.traffic.end()
 
     # --- frames -----------------------------------------------------------------------
@@ -114,6 +114,8 @@ class Linter:
             session.parties[side].unreadable += 1
             self.journal.report(frames.NOT_JSON, line, "it is nested too deeply")
             return
+        if entry.http is not UNSET:
+            self.traffic.frame(line, entry, side, value)
         try:
             if type(value) is list:
                 self._batch(session, line, entry, side, value)
@@ -181,7 +183,7 @@ class Linter:
             self.journal.report(frames.CALL_AND_ANSWER, line, told, path)
             return
         id = frame.get("id", _MISSING)
-        if id is not _MISSING and type(id) is not int and type(id) is not str:
+        if id is not _MISSING and type(id) is not int:
             id = frames.check_id(self.journal, line, path, id)
             if id is None:
                 party.unreadable += 1

@@ -10,7 +10,7 @@ from .messages import Answer, Call
 from .rule import Rule
 from .session import Family, Session
 from .versions import Check, Row, having
-from .words import INITIALIZED
+from .words import CLIENT_CAPABILITIES, INITIALIZED, PROTOCOL_VERSION
 
 FOLKLORE_METHOD = Rule(
     "method-folklore",
@@ -99,6 +99,12 @@ FOLKLORE: Final = {
 nothing when there is no such thing.
 """
 
+STATELESS_KEYS: Final = (
+    "$.params._meta",
+    f'$.params._meta["{PROTOCOL_VERSION}"]',
+    f'$.params._meta["{CLIENT_CAPABILITIES}"]',
+)
+"""What is missing there, `meta-missing` tells better."""
 AT_MOST: Final = 10
 """So many issues of one message are told."""
 
@@ -127,8 +133,10 @@ class Methods(Family):
         if row.check is not None and not call.entry.cut:
             if call.params is not None:
                 if issues := row.check(call.params, "$.params"):
+                    if call.version.modern:
+                        issues = [i for i in issues if not _is_meta(i)]
                     self._issues(PARAMS, call.line, call.path, call.method, issues)
-            elif row.required:
+            elif row.required and not (call.version.modern and call.id is not None):
                 told = f"{call.method}: required, but missing"
                 self.report(PARAMS, call.line, told, f"{call.path}.params")
 
@@ -138,7 +146,7 @@ class Methods(Family):
         if call is None or call.row is None or answer.entry.cut:
             return
         results = call.row.results
-        if len(results) == 1:
+        if len(results) == 1 and not call.version.traits.input_required:
             issues = results[0][1](result, "$.result")
         else:
             issues = fitting(results, result)
@@ -195,6 +203,10 @@ class Methods(Family):
             self.report(UNKNOWN_METHOD, call.line, told, where, hint)
 
 
+def _is_meta(issue: Any) -> bool:
+    return issue[0] in STATELESS_KEYS and issue[1].startswith("required")
+
+
 def fitting(results: tuple[tuple[str, Check], ...], result: Any) -> list[Any]:
     """The issues of a result that may be one of several: none if it fits one of them.
 
@@ -203,7 +215,7 @@ def fitting(results: tuple[tuple[str, Check], ...], result: Any) -> list[Any]:
     asks = isinstance(result, dict) and result.get("resultType") == "input_required"
     chosen = [each for each in results if ("InputRequired" in each[0]) == asks]
     first: list[Any] = []
-    for _, check in chosen or results:
+    for _, check in chosen:  # none: the method cannot ask, which is another rule's
         issues = check(result, "$.result")
         if not issues:
             return []

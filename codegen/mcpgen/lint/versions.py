@@ -75,6 +75,12 @@ class Version:
             row.deprecated,
         )
 
+    def _error_check(self, name: str) -> Check | None:
+        # HEADER_MISMATCH → HeaderMismatchError, a message whose `error` is what counts.
+        wanted = name.replace("_", "").lower() + "errorerror"
+        found = (check for n, check in self.validators.items() if n.lower() == wanted)
+        return next(found, None)
+
     def knows(self, method: str) -> bool:
         """Has it this request or notification?"""
         return method in self.requests or method in self.notifications
