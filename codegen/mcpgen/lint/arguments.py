@@ -44,7 +44,8 @@ def _by_jsonschema(schema: dict[str, Any], value: Any) -> Iterator[tuple[str, st
 
     kind = validator_for(schema, default=Draft202012Validator)
     # A stranger's regular expressions may take for ever.
-    patient = extend(kind, {"pattern": _ignored, "patternProperties": _ignored})
+    rules = {"pattern": _ignored, "patternProperties": _ignored}
+    patient: Any = extend(kind, rules)  # type: ignore[no-untyped-call]
     # This registry fetches nothing.
     for error in patient(schema, registry=REGISTRY).iter_errors(value):
         yield error.json_path, clip(error.message, 200)

@@ -303,12 +303,12 @@ class Traffic:
         if exchange.opens and fine:
             self._issued(line, exchange, headers.get("mcp-session-id"))
         version = self._spoken(exchange)
-        if exchange.verb == "POST" and fine and exchange.messages:
-            self._accepted(line, exchange, entry)
-        elif version is not None and version.traits.http == "stateless":
-            if exchange.verb in ("GET", "DELETE") and fine:
-                told = f"{exchange.verb} is answered with {status}"
-                self._report(VERB, line, told)
+        if exchange.verb == "POST":
+            if fine and exchange.messages:
+                self._accepted(line, exchange, entry)
+        elif version is not None and version.traits.http == "stateless" and fine:
+            told = f"{exchange.verb} is answered with {status}"
+            self._report(VERB, line, told)
         ended = exchange.verb == "DELETE" and fine
         if ended or status == 404:
             gone = exchange.headers.get("mcp-session-id")

@@ -205,7 +205,9 @@ class Cancellation(Family):
             told = f"{clip(call.method, 60)} of line {call.line} was cancelled"
             self.report(CANCELLED_ANSWERED, answer.line, told, answer.path)
 
-    refusal = result
+    def refusal(self, answer: Answer, error: Any) -> None:
+        """An error is an answer, too."""
+        self.result(answer, error)
 
 
 class Logs(Family):

@@ -166,7 +166,9 @@ class Stateless(Family):
         capabilities = call.meta.get(CLIENT_CAPABILITIES)
         for key, request in asked.items():
             method = request.get("method") if isinstance(request, dict) else None
-            row = call.version.requests.get(method) if isinstance(method, str) else None
+            if not isinstance(method, str):
+                continue
+            row = call.version.requests.get(method)
             if row is None or row.client_capability is None:
                 continue
             params = request.get("params")

@@ -57,6 +57,12 @@ class Version:
         self.codes: dict[int, str] = {
             code.value: code.name for code in methods.ErrorCode
         }
+        self.error_checks: dict[str, Check] = {
+            name: check
+            for name in self.codes.values()
+            if (check := self._error_check(name)) is not None
+        }
+        """What a code is called → the validator of its error, where there is one."""
 
     def __repr__(self) -> str:
         return f"Version({self.name!r})"
