@@ -12,7 +12,7 @@ from .methods import FOLKLORE
 from .rule import Rule
 from .session import Family, Session
 from .versions import LEGACY, MODERN, Version, declared, get, having
-from .words import CALL, DISCOVER, INITIALIZE, LIST_TOOLS
+from .words import CALL, DISCOVER, INITIALIZE, LIST_TOOLS, READ
 
 INVALID = Rule(
     "error-invalid",
@@ -171,7 +171,7 @@ class Errors(Family):
         elif call.method == CALL and result.get("isError") is True:
             told = f"{clip(call.about or 'the tool', 60)}: {_text_of(result)}"
             self.report(TOOL_FAILED, answer.line, told, f"{answer.path}.result")
-            self._arguments(answer, call, TOOL_FAILED)
+            self._arguments(call, TOOL_FAILED)
 
     def _learn(self, answer: Answer, result: dict[str, Any]) -> None:
         tools = result.get("tools")
@@ -188,8 +188,8 @@ class Errors(Family):
                 if len(self._tools) > TOOLS:
                     del self._tools[next(iter(self._tools))]
 
-    def _arguments(self, answer: Answer, call: Call, rule: Rule) -> bool:
-        """Compare the arguments of a call with the schema of its tool."""
+    def _arguments(self, call: Call, rule: Rule) -> bool:
+        """Compare the arguments of a call with the schema of its tool: do they differ?"""
         params = call.reread()
         if params is None or not self._tools:
             return False
@@ -201,8 +201,10 @@ class Errors(Family):
             hint = did_you_mean(name, self._tools)
             told = f'line {self._listed} lists no tool "{clip(name, 60)}"'
             self.report(rule, call.line, told, f"{where}.name", hint)
-            return True
+            return False
         found = problems(self._tools[name], params.get("arguments", {}))
+        hidden = self.session.journal.redacted
+        found = [each for each in found if not (hidden and hidden in each[1])]
         for at, message in found:
             told = f'against the inputSchema of "{clip(name, 60)}": {message}'
             self.report(rule, call.line, told, f"{where}.arguments{at[1:]}")
@@ -253,6 +255,12 @@ class Errors(Family):
             return
         self._data(answer, error, name, version)
         rule = BY_NAME.get(name, OWN_CODE)
+        if (
+            call is not None
+            and call.method == READ
+            and (code == version.traits.resource_not_found)
+        ):
+            rule = RESOURCE_NOT_FOUND
         fix = ""
         if rule is METHOD_NOT_FOUND and call is not None:
             cause, fix = self._why_not_found(call)
@@ -269,7 +277,7 @@ class Errors(Family):
         self.report(rule, line, told, f"{where}.code", fix)
         if rule is INVALID_PARAMS and call is not None and call.method == CALL:
             style = version.traits.bad_arguments
-            if self._arguments(answer, call, rule) and style == "result":
+            if self._arguments(call, rule) and style == "result":
                 told = f"{version.name} tells bad arguments in a result with isError"
                 self.report(ARGUMENT_STYLE, line, told, where)
 

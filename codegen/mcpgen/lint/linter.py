@@ -53,7 +53,7 @@ class Linter:
     def __init__(self, header: Header, version: str | None) -> None:
         self.journal = Journal(whole=version is None)
         if not header.raw:
-            self.journal.ignoring = f'"{REDACTED}"'
+            self.journal.redacted = REDACTED
         self.http = header.transport == "http"
         self._version = version
         self.process = Process(self.journal)

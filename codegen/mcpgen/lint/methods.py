@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, Final
 
 from ..diagnostics import clip, did_you_mean
+from ..recording import Entry
 from .messages import Answer, Call
 from .rule import Rule
 from .session import Family, Session
@@ -135,7 +135,9 @@ class Methods(Family):
                 if issues := row.check(call.params, "$.params"):
                     if call.version.modern:
                         issues = [i for i in issues if not _is_meta(i)]
-                    self._issues(PARAMS, call.line, call.path, call.method, issues)
+                    self._issues(
+                        PARAMS, call.entry, call.line, call.path, call.method, issues
+                    )
             elif row.required and not (call.version.modern and call.id is not None):
                 told = f"{call.method}: required, but missing"
                 self.report(PARAMS, call.line, told, f"{call.path}.params")
@@ -151,16 +153,21 @@ class Methods(Family):
         else:
             issues = fitting(results, result)
         if issues:
-            self._issues(RESULT, answer.line, answer.path, call.method, issues)
+            self._issues(
+                RESULT, answer.entry, answer.line, answer.path, call.method, issues
+            )
 
     def _issues(
-        self, rule: Rule, line: int, path: str, method: str, issues: Iterable[Any]
+        self, rule: Rule, entry: Entry, line: int, path: str, method: str, issues: Any
     ) -> None:
-        ignoring = self.session.journal.ignoring
+        hidden = self.session.journal.redacted
+        redacted = hidden and hidden.encode() in bytes(entry.frame)  # type: ignore[arg-type]
         for issue in list(issues)[:AT_MOST]:
-            if not (ignoring and ignoring in issue[1]):
-                # A member of a batch stands deeper than the validator knows.
-                self.report(rule, line, f"{method}: {issue[1]}", path + issue[0][1:])
+            # The recorder makes a string of every secret.
+            if redacted and issue[1].endswith(("got a string", f'got "{hidden}"')):
+                continue
+            # A member of a batch stands deeper than the validator knows.
+            self.report(rule, line, f"{method}: {issue[1]}", path + issue[0][1:])
 
     def _odd(self, call: Call, row: Row) -> None:
         version = call.version.name

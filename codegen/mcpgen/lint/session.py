@@ -27,8 +27,8 @@ class Journal:
         """The last lines of it."""
         self.later: list[tuple[Rule, int, str, str]] = []
         """Failures whose reason may still come on stderr."""
-        self.ignoring = ""
-        """Issues that quote this text are the recorder's, not the session's."""
+        self.redacted = ""
+        """What the recorder wrote in place of secrets, if it did."""
 
     def report(
         self, rule: Rule, line: int, message: str, path: str = "$", fix: str = ""
