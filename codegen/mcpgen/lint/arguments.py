@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, Final
 
-from ..diagnostics import clip
+from .text import short
 
 AT_MOST: Final = 5
 _TYPES: Final[dict[str, tuple[type, ...]]] = {
@@ -48,7 +48,7 @@ def _by_jsonschema(schema: dict[str, Any], value: Any) -> Iterator[tuple[str, st
     patient: Any = extend(kind, rules)  # type: ignore[no-untyped-call]
     # This registry fetches nothing.
     for error in patient(schema, registry=REGISTRY).iter_errors(value):
-        yield error.json_path, clip(error.message, 200)
+        yield error.json_path, short(error.message, 200)
 
 
 def _ignored(*_: object) -> None:
@@ -64,9 +64,9 @@ def _at_a_glance(schema: dict[str, Any], value: Any) -> Iterator[tuple[str, str]
     required = schema.get("required")
     for key in required if isinstance(required, list) else ():
         if isinstance(key, str) and key not in value:
-            yield f"$.{clip(key, 60)}", "required, but missing"
+            yield f"$.{short(key)}", "required, but missing"
     for key, item in value.items():
-        at = f"$.{clip(key, 60)}"
+        at = f"$.{short(key)}"
         if key not in properties:
             if schema.get("additionalProperties") is False:
                 yield at, "no such argument"

@@ -54,7 +54,7 @@ class Capabilities(Family):
         other = OTHER[call.sender]
         capabilities = self.session.parties[other].capabilities
         if call.method not in self._fine[call.sender]:
-            path = _needs(row, other)
+            path = needs(row, other)
             if path is None:
                 self._fine[call.sender].add(call.method)
             elif capabilities is not None and call.sender in row.sent_by:
@@ -80,9 +80,9 @@ class Capabilities(Family):
         row, sender = call.row, call.sender
         if row is None or call.method in self._fine[sender]:
             return
-        own = _needs(row, sender)
+        own = needs(row, sender)
         owner = sender if own is not None else OTHER[sender]
-        path = own if own is not None else _needs(row, owner)
+        path = own if own is not None else needs(row, owner)
         if path is None:
             self._fine[sender].add(call.method)
             return
@@ -111,7 +111,8 @@ class Capabilities(Family):
             self.session.parties["server"].capabilities = found
 
 
-def _needs(row: Row, owner: Side) -> tuple[str, ...] | None:
+def needs(row: Row, owner: Side) -> tuple[str, ...] | None:
+    """What a side must have declared for a method."""
     return row.client_capability if owner == "client" else row.server_capability
 
 

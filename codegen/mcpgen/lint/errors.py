@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ..diagnostics import clip, did_you_mean
+from ..diagnostics import did_you_mean
 from .arguments import problems
-from .capabilities import _needs
+from .capabilities import needs
 from .messages import OTHER, Answer, Call
 from .methods import FOLKLORE
 from .rule import Rule
 from .session import Family, Session
+from .text import short
 from .versions import LEGACY, MODERN, Version, declared, get, having
 from .words import CALL, DISCOVER, INITIALIZE, LIST_TOOLS, READ
 
@@ -169,7 +170,7 @@ class Errors(Family):
         if call.method == LIST_TOOLS:
             self._learn(answer, result)
         elif call.method == CALL and result.get("isError") is True:
-            told = f"{clip(call.about or 'the tool', 60)}: {_text_of(result)}"
+            told = f"{short(call.about or 'the tool')}: {_text_of(result)}"
             self.report(TOOL_FAILED, answer.line, told, f"{answer.path}.result")
             self._arguments(call, TOOL_FAILED)
 
@@ -199,14 +200,14 @@ class Errors(Family):
         where = f"{call.path}.params"
         if name not in self._tools:
             hint = did_you_mean(name, self._tools)
-            told = f'line {self._listed} lists no tool "{clip(name, 60)}"'
+            told = f'line {self._listed} lists no tool "{short(name)}"'
             self.report(rule, call.line, told, f"{where}.name", hint)
             return False
         found = problems(self._tools[name], params.get("arguments", {}))
         hidden = self.session.journal.redacted
         found = [each for each in found if not (hidden and hidden in each[1])]
         for at, message in found:
-            told = f'against the inputSchema of "{clip(name, 60)}": {message}'
+            told = f'against the inputSchema of "{short(name)}": {message}'
             self.report(rule, call.line, told, f"{where}.arguments{at[1:]}")
         return bool(found)
 
@@ -234,7 +235,7 @@ class Errors(Family):
             self.report(INVALID, answer.line, told, f"{where}.message")
             message = ""
         version = answer.call.version if answer.call else self.session.version
-        self._explain(answer, error, code, clip(message, 200), version)
+        self._explain(answer, error, code, short(message, 200), version)
 
     def _explain(
         self,
@@ -247,7 +248,7 @@ class Errors(Family):
         call, line, where = answer.call, answer.line, f"{answer.path}.error"
         if version is None:
             version = get((LEGACY or MODERN)[-1])
-        asked = f"{clip(call.method, 60)} (line {call.line}): " if call else ""
+        asked = f"{short(call.method)} (line {call.line}): " if call else ""
         told = f"{asked}{code} {message}".rstrip()
         name = version.codes.get(code)
         if name is None:
@@ -272,7 +273,7 @@ class Errors(Family):
         elif rule is UNSUPPORTED_VERSION:
             data = error.get("data")
             if isinstance(data, dict) and isinstance(data.get("supported"), list):
-                names = ", ".join(clip(str(v), 20) for v in data["supported"][:10])
+                names = ", ".join(short(str(v), 20) for v in data["supported"][:10])
                 fix = f"the server speaks {names}"
         self.report(rule, line, told, f"{where}.code", fix)
         if rule is INVALID_PARAMS and call is not None and call.method == CALL:
@@ -311,7 +312,9 @@ class Errors(Family):
                     "agree on such a version, or do without",
                 )
             return "no version has it", did_you_mean(method, version.requests)
-        path = _needs(row, other)
+        if call.sender not in row.sent_by:
+            return f"the {call.sender} does not send it", "let the other side send it"
+        path = needs(row, other)
         capabilities = self.session.parties[other].capabilities
         if path is not None and capabilities is not None:
             shown_path = ".".join(path)
@@ -346,5 +349,5 @@ def _text_of(result: dict[str, Any]) -> str:
     content = result.get("content")
     for block in content if isinstance(content, list) else ():
         if isinstance(block, dict) and isinstance(block.get("text"), str):
-            return clip(block["text"], 200)
+            return short(block["text"], 200)
     return "it does not say why"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..diagnostics import clip
 from .rule import Rule
 from .seen import Id, compact
 from .session import Journal, Session
+from .text import short
 from .versions import LEGACY, get
 from .words import INITIALIZE
 
@@ -156,7 +156,7 @@ def check_jsonrpc(
         journal.report(JSONRPC, line, "jsonrpc is missing", path)
         return
     found = frame["jsonrpc"]
-    shown = f'"{clip(found, 20)}"' if isinstance(found, str) else kind(found)
+    shown = f'"{short(found, 20)}"' if isinstance(found, str) else kind(found)
     if isinstance(found, (int, float)) and not isinstance(found, bool):
         shown = "a number"
     journal.report(JSONRPC, line, f'jsonrpc is {shown}, not "2.0"', f"{path}.jsonrpc")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..diagnostics import clip
 from .messages import Answer, Call
 from .rule import Rule
 from .session import Family, Session
+from .text import short
 from .versions import LEGACY, known
 from .words import CANCELLED, INITIALIZE, INITIALIZED, PING
 
@@ -117,9 +117,9 @@ class Handshake(Family):
             return
         elif not self.session.agreed:
             if self._opening is None:
-                self._once(FIRST, call, f"{clip(call.method, 60)} before initialize")
+                self._once(FIRST, call, f"{short(call.method)} before initialize")
             elif call.sender == "client":
-                told = f"{clip(call.method, 60)} while initialize is not answered"
+                told = f"{short(call.method)} while initialize is not answered"
                 self._once(EARLY, call, told)
             else:
                 self._server_early(call)
@@ -140,12 +140,12 @@ class Handshake(Family):
         self._wanted = params.get("protocolVersion")
         session.parties["client"].capabilities = params.get("capabilities")
         if isinstance(self._wanted, str) and known(self._wanted) is None:
-            told = f'the client asks for version "{clip(self._wanted, 40)}"'
+            told = f'the client asks for version "{short(self._wanted, 40)}"'
             where = f"{call.path}.params.protocolVersion"
             self.report(VERSION_UNKNOWN, call.line, told, where)
 
     def _server_early(self, call: Call) -> None:
-        told = f"{clip(call.method, 60)} before the client is ready"
+        told = f"{short(call.method)} before the client is ready"
         self._once(SERVER_EARLY, call, told)
 
     def _once(self, rule: Rule, call: Call, told: str) -> None:
@@ -184,7 +184,7 @@ class Handshake(Family):
             return  # the schema says so, too
         version = known(agreed)
         if version is None or version.modern:
-            told = f'the server answers with version "{clip(agreed, 40)}"'
+            told = f'the server answers with version "{short(agreed, 40)}"'
             if version is not None:
                 told += f", which no initialize opens; {', '.join(LEGACY)} do"
             self.report(VERSION_UNKNOWN, answer.line, told, where)
@@ -193,7 +193,7 @@ class Handshake(Family):
         session.version = call.version = version
         call.row = version.requests.get(INITIALIZE)
         if agreed != self._wanted and isinstance(self._wanted, str):
-            told = f"the client asked for {clip(self._wanted, 40)}, the server speaks {agreed}"
+            told = f"the client asked for {short(self._wanted, 40)}, the server speaks {agreed}"
             self.report(VERSION_CHANGED, answer.line, told, where)
 
     def refusal(self, answer: Answer, error: Any) -> None:
@@ -205,5 +205,5 @@ class Handshake(Family):
         """Was the client ever ready?"""
         call = self._first
         if call is not None and not self._ready:
-            told = f"{clip(call.method, 60)} was sent, and it never came"
+            told = f"{short(call.method)} was sent, and it never came"
             self.report(INITIALIZED_MISSING, call.line, told, call.path)

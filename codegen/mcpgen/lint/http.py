@@ -9,12 +9,12 @@ from typing import Any, Final
 
 from msgspec import UNSET
 
-from ..diagnostics import clip
 from ..recording import Entry
 from .frames import NOT_JSON
 from .messages import Call, Side
 from .rule import Rule
 from .session import Family, Journal, Session
+from .text import short
 from .versions import Version, known
 from .words import INITIALIZE, MCP_NAME, PROTOCOL_VERSION, REDACTED
 
@@ -121,11 +121,13 @@ class Headers(Family):
         accept = headers.get("accept", "*/*").lower()
         wanted = ("application/json", "text/event-stream")
         if "*/*" not in accept and not all(each in accept for each in wanted):
-            told = f'Accept is "{clip(accept, 80)}"'
+            told = f'Accept is "{short(accept, 80)}"'
             self.report(ACCEPT, call.line, told)
         given = headers.get("content-type", "")
         if given.split(";")[0].strip().lower() != "application/json":
-            told = f'Content-Type is "{clip(given, 80)}"' if given else "it has no type"
+            told = (
+                f'Content-Type is "{short(given, 80)}"' if given else "it has no type"
+            )
             self.report(CONTENT_TYPE, call.line, told)
 
     def _version(self, call: Call, headers: Mapping[str, str]) -> None:
@@ -138,10 +140,10 @@ class Headers(Family):
             return
         given = headers.get("mcp-protocol-version")
         if given is None:
-            told = f"{clip(call.method, 60)} lacks MCP-Protocol-Version"
+            told = f"{short(call.method)} lacks MCP-Protocol-Version"
             self.report(HEADER_MISSING, call.line, told)
         elif isinstance(wanted, str) and given != wanted:
-            told = f'MCP-Protocol-Version is "{clip(given, 40)}", {whose} {clip(wanted, 40)}'
+            told = f'MCP-Protocol-Version is "{short(given, 40)}", {whose} {short(wanted, 40)}'
             self.report(HEADER_MISMATCH, call.line, told)
 
     def _repeated(
@@ -150,10 +152,10 @@ class Headers(Family):
         given = headers.get(name.lower())
         at = f"{call.path}.{of}"
         if given is None:
-            told = f"{clip(call.method, 60)} lacks {name}"
+            told = f"{short(call.method)} lacks {name}"
             self.report(HEADER_MISSING, call.line, told, at)
         elif given not in (value, REDACTED) and _plain(given) != value:
-            told = f'{name} is "{clip(given, 60)}", the body has "{clip(value, 60)}"'
+            told = f'{name} is "{short(given)}", the body has "{short(value)}"'
             self.report(HEADER_MISMATCH, call.line, told, at)
 
 
@@ -319,7 +321,7 @@ class Traffic:
         if name is None:
             return
         if not (name and all("!" <= char <= "~" for char in name)):
-            told = f'the session id is "{clip(name, 60)}"'
+            told = f'the session id is "{short(name)}"'
             self._report(SESSION_ID, line, told)
         self._keep(name, exchange.session)
         if exchange.session is self._default:
@@ -337,7 +339,7 @@ class Traffic:
         elif status == 200:
             kind = exchange.type.split(";")[0].strip()
             if kind not in ("application/json", "text/event-stream"):
-                told = f'Content-Type of the answer is "{clip(exchange.type, 80)}"'
+                told = f'Content-Type of the answer is "{short(exchange.type, 80)}"'
                 self._report(CONTENT_TYPE, line, told)
 
     def text(self, line: int, entry: Entry) -> None:
@@ -350,7 +352,7 @@ class Traffic:
             exchange.session.parties["client"].unreadable += 1
         elif not 200 <= exchange.status < 300:
             return  # an error page
-        self._report(NOT_JSON, line, f'"{clip(entry.text or "", 60)}" is no JSON')
+        self._report(NOT_JSON, line, f'"{short(entry.text or "")}" is no JSON')
 
     def ended(self, line: int, entry: Entry) -> None:
         """An answer is over, and with it the exchange."""

@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from ..diagnostics import clip
 from ..recording import Entry, Header
 from . import frames, ids
 from .families import FAMILIES
@@ -17,6 +16,7 @@ from .http import Traffic
 from .messages import OTHER, Answer, Call, Side
 from .process import Process
 from .session import Journal, Session
+from .text import short
 from .versions import LEGACY, MODERN, get, known, likely
 from .words import INITIALIZE, PROTOCOL_VERSION, REDACTED
 
@@ -93,7 +93,7 @@ class Linter:
     # --- frames -----------------------------------------------------------------------
 
     def _text(self, session: Session, line: int, entry: Entry, side: Side) -> None:
-        text = clip(entry.text or "", 60)
+        text = short(entry.text or "")
         if self.http:
             self.traffic.text(line, entry)
         elif side == "server":
@@ -108,7 +108,7 @@ class Linter:
             value = _decode(entry.frame)  # type: ignore[arg-type]
         except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
             session.parties[side].unreadable += 1
-            self.journal.report(frames.NOT_JSON, line, clip(str(error)))
+            self.journal.report(frames.NOT_JSON, line, short(str(error)))
             return
         except RecursionError:
             session.parties[side].unreadable += 1
@@ -155,7 +155,10 @@ class Linter:
             self._answer(session, line, entry, side, frame, path)
         else:
             session.parties[side].unreadable += 1
-            rule = frames.NEITHER if "id" in frame else frames.NOT_A_MESSAGE
+            rule = frames.NOT_A_MESSAGE
+            if "id" in frame:
+                rule = frames.NEITHER
+                ids.void(session.parties[OTHER[side]], frame["id"])
             told = "neither a method, nor a result, nor an error is there"
             self.journal.report(rule, line, told, path)
 

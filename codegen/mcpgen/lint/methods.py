@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ..diagnostics import clip, did_you_mean
+from ..diagnostics import did_you_mean
 from ..recording import Entry
 from .messages import Answer, Call
 from .rule import Rule
 from .session import Family, Session
+from .text import short
 from .versions import Check, Row, having
 from .words import CLIENT_CAPABILITIES, INITIALIZED, PROTOCOL_VERSION
 
@@ -187,7 +188,7 @@ class Methods(Family):
     def _stranger(self, call: Call) -> None:
         """A method that the version does not have, or not of this kind."""
         version, method, where = call.version, call.method, f"{call.path}.method"
-        name = clip(method, 60)
+        name = short(method)
         if version.knows(method):
             is_request = method in version.requests
             told = (

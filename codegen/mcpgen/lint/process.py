@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from msgspec import UNSET
 
-from ..diagnostics import clip
 from ..recording import Entry
 from .rule import Rule
 from .session import Journal
+from .text import short
 
 EXIT = Rule(
     "server-exit",
@@ -30,7 +30,7 @@ class Process:
         """A line of stderr, or the end."""
         if entry.source == "stderr":
             text = entry.text if entry.text is not UNSET else ""
-            self._journal.stderr.append(clip(text, 160))
+            self._journal.stderr.append(short(text, 160))
             return
         self.explain()
         if entry.code is not UNSET and entry.code != 0:

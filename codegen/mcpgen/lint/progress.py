@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ..diagnostics import clip
 from .ids import shown
 from .messages import OTHER, Answer, Call, Key, Side
 from .rule import Rule
 from .seen import Seen, compact
 from .session import IN_FLIGHT, Family, Session
+from .text import short
 from .words import CANCELLED, LISTEN, LOG_LEVEL, MESSAGE, PROGRESS, SET_LEVEL
 
 UNKNOWN = Rule(
@@ -202,7 +202,7 @@ class Cancellation(Family):
         """An answer, perhaps to what was given up."""
         call = answer.call
         if call is not None and call.cancelled and call.method != LISTEN:
-            told = f"{clip(call.method, 60)} of line {call.line} was cancelled"
+            told = f"{short(call.method)} of line {call.line} was cancelled"
             self.report(CANCELLED_ANSWERED, answer.line, told, answer.path)
 
     def refusal(self, answer: Answer, error: Any) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ..diagnostics import clip
 from .capabilities import parts
 from .handshake import VERSION_UNKNOWN
 from .ids import shown
@@ -12,6 +11,7 @@ from .messages import Answer, Call, Key
 from .rule import Rule
 from .seen import Seen
 from .session import IN_FLIGHT, Family, Session
+from .text import short
 from .versions import declared, known
 from .words import (
     ACKNOWLEDGED,
@@ -121,7 +121,7 @@ class Stateless(Family):
                 self.report(META_MISSING, call.line, told, where)
             named = meta.get(PROTOCOL_VERSION)
             if isinstance(named, str) and known(named) is None:
-                told = f'the client speaks version "{clip(named, 40)}"'
+                told = f'the client speaks version "{short(named, 40)}"'
                 where = f"{call.path}.params._meta"
                 self.report(VERSION_UNKNOWN, call.line, told, where)
         state = call.params.get("requestState") if call.params else None
@@ -141,7 +141,7 @@ class Stateless(Family):
         if kind == "input_required":
             self._question(answer, call, result)
         elif isinstance(kind, str) and not self._extended(call):
-            told = f'"{clip(kind, 40)}" is none of {", ".join(TYPES)}'
+            told = f'"{short(kind, 40)}" is none of {", ".join(TYPES)}'
             where = f"{answer.path}.result.resultType"
             self.report(RESULT_TYPE, answer.line, told, where)
 
