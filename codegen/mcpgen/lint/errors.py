@@ -266,10 +266,12 @@ class Errors(Family):
         if rule is METHOD_NOT_FOUND and call is not None:
             cause, fix = self._why_not_found(call)
             told += f": {cause}" if cause else ""
-        elif rule is INTERNAL_ERROR and answer.sender == "server":
-            # What explains it may still be on its way.
-            self.session.journal.later.append((rule, line, told, f"{where}.code"))
-            return
+        elif rule is INTERNAL_ERROR:
+            if answer.sender == "server":
+                # What explains it may still be on its way.
+                self.session.journal.later.append((rule, line, told, f"{where}.code"))
+                return
+            fix = "look at the client's log"
         elif rule is UNSUPPORTED_VERSION:
             data = error.get("data")
             if isinstance(data, dict) and isinstance(data.get("supported"), list):

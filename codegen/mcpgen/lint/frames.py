@@ -172,6 +172,7 @@ def check_batch(session: Session, line: int, batch: list[Any], sender: str) -> b
         return False
     if any(m.get("method") == INITIALIZE for m in members):
         report(BATCH_INITIALIZE, line, "initialize is in a batch")
+        return False
     if session.http and sender == "client":
         calls = sum("method" in m for m in members)
         if 0 < calls < len(members):

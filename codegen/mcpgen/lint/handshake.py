@@ -132,6 +132,8 @@ class Handshake(Family):
         session = self.session
         if not session.journal.whole or call.sender != "client" or call.version.modern:
             return
+        if call.path != "$":
+            return  # it opens nothing
         if session.agreed or self._opening is not None:
             self.report(AGAIN, call.line, "initialize was sent before", call.path)
             return

@@ -349,7 +349,7 @@ class Traffic:
         if exchange is None or exchange.session.event_source:
             return
         if entry.source == "client":
-            exchange.session.parties["client"].unreadable += 1
+            exchange.session.parties["client"].refuse()
         elif not 200 <= exchange.status < 300:
             return  # an error page
         self._report(NOT_JSON, line, f'"{short(entry.text or "")}" is no JSON')

@@ -121,7 +121,9 @@ def answered(
     call = asker.pending.pop(id, None)
     if call is None and entry.http:
         call = asker.pending.pop((entry.http.exchange, id), None)
-    if call is None:
+    if call is None and id in asker.refused:
+        del asker.refused[id]
+    elif call is None:
         _unknown(session, asker, line, side, id, path)
     return call
 
@@ -161,7 +163,9 @@ def _without_id(
 ) -> None:
     report = session.journal.report
     version = session.version
-    if "error" in frame and version is not None:
+    if "error" in frame and version is None:
+        pass  # nothing is agreed on yet: both styles will do
+    elif "error" in frame and version is not None:
         style = version.traits.unreadable_id
         if style == "null" and "id" not in frame:
             told = f"{version.name} wants id: null on an error without an id"

@@ -100,18 +100,18 @@ class Linter:
             message = f'"{text}" on standard output'
             self.journal.report(frames.STRAY_OUTPUT, line, message)
         else:
-            session.parties[side].unreadable += 1
+            session.parties[side].refuse()
             self.journal.report(frames.NOT_JSON, line, f'"{text}" is no JSON')
 
     def _frame(self, session: Session, line: int, entry: Entry, side: Side) -> None:
         try:
             value = _decode(entry.frame)  # type: ignore[arg-type]
         except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
-            session.parties[side].unreadable += 1
+            session.parties[side].refuse()
             self.journal.report(frames.NOT_JSON, line, short(str(error)))
             return
         except RecursionError:
-            session.parties[side].unreadable += 1
+            session.parties[side].refuse()
             self.journal.report(frames.NOT_JSON, line, "it is nested too deeply")
             return
         if entry.http is not UNSET:
@@ -128,7 +128,7 @@ class Linter:
         self, session: Session, line: int, entry: Entry, side: Side, batch: list[Any]
     ) -> None:
         if not frames.check_batch(session, line, batch, side):
-            session.parties[side].unreadable += 1
+            session.parties[side].refuse()
         for index, member in enumerate(batch[: frames.MEMBERS]):
             self._message(session, line, entry, side, member, f"$[{index}]")
 
@@ -142,19 +142,19 @@ class Linter:
         path: str,
     ) -> None:
         if type(frame) is not dict:
-            session.parties[side].unreadable += 1
+            session.parties[side].refuse()
             message = f"it is {frames.kind(frame)}"
             self.journal.report(frames.NOT_A_MESSAGE, line, message, path)
             return
         if frame.get("jsonrpc") != "2.0":
-            session.parties[side].unreadable += 1
+            session.parties[side].refuse()
             frames.check_jsonrpc(self.journal, line, path, frame)
         if "method" in frame:
             self._call(session, line, entry, side, frame, path)
         elif "result" in frame or "error" in frame:
             self._answer(session, line, entry, side, frame, path)
         else:
-            session.parties[side].unreadable += 1
+            session.parties[side].refuse(frame.get("id"))
             rule = frames.NOT_A_MESSAGE
             if "id" in frame:
                 rule = frames.NEITHER
@@ -176,12 +176,12 @@ class Linter:
         party = session.parties[side]
         method = frame["method"]
         if type(method) is not str:
-            party.unreadable += 1
+            party.refuse(frame.get("id"))
             told = f"the method is {frames.kind(method)}"
             self.journal.report(frames.METHOD_TYPE, line, told, f"{path}.method")
             return
         if "result" in frame or "error" in frame:
-            party.unreadable += 1
+            party.refuse(frame.get("id"))
             told = "a method beside a result or an error"
             self.journal.report(frames.CALL_AND_ANSWER, line, told, path)
             return
@@ -189,16 +189,16 @@ class Linter:
         if id is not _MISSING and type(id) is not int:
             id = frames.check_id(self.journal, line, path, id)
             if id is None:
-                party.unreadable += 1
+                party.refuse()
                 return
         call = Call(line, entry, side, method, None if id is _MISSING else id, path)
         params = frame.get("params", _MISSING)
         if params is not _MISSING:
             if type(params) is not dict:
-                party.unreadable += 1
+                party.refuse()
+                call.garbled = True
                 told = f"params are {frames.kind(params)}"
                 self.journal.report(frames.PARAMS_TYPE, line, told, f"{path}.params")
-                params = None
             else:
                 call.params = params
                 meta = params.get("_meta")

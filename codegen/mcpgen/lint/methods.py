@@ -131,7 +131,7 @@ class Methods(Family):
     notification = request
 
     def _params(self, call: Call, row: Row) -> None:
-        if row.check is not None and not call.entry.cut:
+        if row.check is not None and not (call.entry.cut or call.garbled):
             if call.params is not None:
                 if issues := row.check(call.params, "$.params"):
                     if call.version.modern:

@@ -33,10 +33,35 @@ MODULES: Final[tuple[tuple[str, ModuleType], ...]] = (
 )
 """The modules, each under the heading that its rules have in the documentation."""
 
-RULES: Final[dict[str, Rule]] = {
-    rule.id: rule
-    for _, module in MODULES
-    for rule in vars(module).values()
-    if isinstance(rule, Rule)
-}
+
+def _table() -> tuple[dict[str, Rule], dict[str, str]]:
+    rules: dict[str, Rule] = {}
+    families: dict[str, str] = {}
+    for heading, module in MODULES:
+        for value in vars(module).values():
+            # A module may also import the rule of another.
+            if isinstance(value, Rule) and value.id not in rules:
+                rules[value.id] = value
+                families[value.id] = heading
+    return rules, families
+
+
+_TABLE: Final = _table()
+RULES: Final[dict[str, Rule]] = _TABLE[0]
 """Id → rule."""
+FAMILY: Final[dict[str, str]] = _TABLE[1]
+"""Id → the heading that the rule stands under."""
+
+
+def as_markdown() -> str:
+    """The rules for the documentation, under the headings of their families."""
+    return "\n\n".join(_family(heading) for heading, _ in MODULES)
+
+
+def _family(heading: str) -> str:
+    blocks = [
+        f"**`{rule.id}`** ({rule.severity}): {rule.title}. {rule.why} Fix: {rule.fix}."
+        for rule in RULES.values()
+        if FAMILY[rule.id] == heading
+    ]
+    return "\n\n".join([f"### {heading}", *blocks])

@@ -9,7 +9,7 @@ from typing import Any, Final
 from .finding import Finding
 from .messages import OTHER, Answer, Call, Key, Side
 from .rule import Rule
-from .seen import Seen
+from .seen import Id, Seen, compact
 from .versions import Version
 
 IN_FLIGHT: Final = 1_000
@@ -49,10 +49,22 @@ class Party:
         """Its requests that are not answered yet."""
         self.seen = Seen()
         """The ids of all its requests."""
+        self.refused: dict[Id, None] = {}
+        """The ids of what was too broken to be a request: it may be answered all the same."""
         self.unreadable = 0
         """Messages of it that may be answered by an error without an id."""
         self.notified: Call | None = None
         """Its last message, if that was a notification."""
+
+    def refuse(self, id: Any = None) -> None:
+        """A message of it cannot be read, or hardly."""
+        self.unreadable += 1
+        if type(id) is str:
+            id = compact(id)
+        if type(id) is int or type(id) is str:
+            self.refused[id] = None
+            if len(self.refused) > IN_FLIGHT:
+                del self.refused[next(iter(self.refused))]
 
 
 class Family:

@@ -112,7 +112,7 @@ class Stateless(Family):
         version = call.version
         if not version.modern or call.sender != "client" or call.row is None:
             return
-        if not call.entry.cut:
+        if not (call.entry.cut or call.garbled):
             meta = call.meta or {}
             keys = (PROTOCOL_VERSION, CLIENT_CAPABILITIES)
             if absent := [key for key in keys if key not in meta]:
