@@ -128,6 +128,13 @@ def answered(
     return call
 
 
+def excuse(party: Party, line: int) -> None:
+    """What came in a refused batch may be answered, but need not be."""
+    for call in party.pending.values():
+        if call.line == line:
+            call.excused = True
+
+
 def void(asker: Party, id: Any) -> None:
     """A response says nothing, but it was one."""
     if type(id) is int or type(id) is str:
@@ -197,7 +204,7 @@ def shown(id: object) -> str:
 
 def unanswered(session: Session, call: Call) -> None:
     """Say that nobody answered, unless that is as it should be."""
-    if not call.cancelled and call.method != LISTEN:
+    if not (call.cancelled or call.excused) and call.method != LISTEN:
         told = f"{short(call.method)} with the id {shown(call.id)} got no answer"
         session.journal.report(UNANSWERED, call.line, told, call.path)
 

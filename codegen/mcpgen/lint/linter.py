@@ -127,10 +127,13 @@ class Linter:
     def _batch(
         self, session: Session, line: int, entry: Entry, side: Side, batch: list[Any]
     ) -> None:
-        if not frames.check_batch(session, line, batch, side):
-            session.parties[side].refuse()
+        sound = frames.check_batch(session, line, batch, side)
         for index, member in enumerate(batch[: frames.MEMBERS]):
             self._message(session, line, entry, side, member, f"$[{index}]")
+        if not sound:
+            party = session.parties[side]
+            party.refuse()
+            ids.excuse(party, line)
 
     def _message(
         self,
@@ -151,7 +154,7 @@ class Linter:
             frames.check_jsonrpc(self.journal, line, path, frame)
         if "method" in frame:
             self._call(session, line, entry, side, frame, path)
-        elif "result" in frame or "error" in frame:
+        elif "result" in frame or "error" in frame or (entry.cut and "id" in frame):
             self._answer(session, line, entry, side, frame, path)
         else:
             session.parties[side].refuse(frame.get("id"))
@@ -261,4 +264,4 @@ class Linter:
                 tell(answer, frame["error"])
         elif call is not None:
             for tell in session.on_result:
-                tell(answer, frame["result"])
+                tell(answer, frame.get("result"))

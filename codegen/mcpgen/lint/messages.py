@@ -27,7 +27,7 @@ class Call:
 
     __slots__ = (
         *("line", "entry", "sender", "method", "id", "path", "key", "params", "meta"),
-        *("version", "row", "cancelled", "garbled", "token", "about"),
+        *("version", "row", "cancelled", "excused", "garbled", "token", "about"),
     )
 
     def __init__(
@@ -56,6 +56,8 @@ class Call:
         self.row: Row | None = None
         """None when the version has no such method."""
         self.cancelled = False
+        self.excused = False
+        """Need nobody answer it?"""
         self.garbled = False
         """Are there params, but no object?"""
         self.token: Id | None = None
