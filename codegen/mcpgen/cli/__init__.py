@@ -15,6 +15,7 @@ from .bindings import generate
 from .live import call, inspect
 from .look import ir, methods
 from .schema import app as schema_app
+from .trace import trace
 from .vendor import check, vendor
 
 app = typer.Typer(
@@ -74,5 +75,6 @@ app.command("methods")(methods)
 app.command("vendor")(vendor)
 app.command("inspect")(inspect)
 app.command("call")(call)
+app.command("trace", context_settings={"allow_interspersed_args": False})(trace)
 
 __all__ = ["app"]
