@@ -104,6 +104,8 @@ def trace(options: Options) -> NoReturn:
 def proxy(options: Options, url: str, port: int) -> None:
     """Pass on what comes to a port of ours, and record it, until a signal ends it."""
     import asyncio
+    import signal
+    from contextlib import suppress
     from urllib.parse import urlsplit
 
     from ..diagnostics import fail
@@ -117,16 +119,23 @@ def proxy(options: Options, url: str, port: int) -> None:
         raise fail("target-malformed", f"it is {error}", file="--http") from None
     shown = urlsplit(url)
     file, path = create(options.output, force=options.force)
-    backlog = Backlog(_exchanges(options, file, url))
+    backlog = Backlog(exchanges(options, file, url))
 
     def ready(port: int) -> None:
         backlog.start()
         rest = "?…" if shown.query else ""
         warn(f"connect to http://127.0.0.1:{port}{shown.path or '/'}{rest}")
 
-    upstream = Upstream(origin, authority, host, upstream_port)
+    async def main() -> None:
+        over = asyncio.Event()
+        with suppress(NotImplementedError, AttributeError):  # Windows: only Ctrl-C
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                asyncio.get_running_loop().add_signal_handler(number, over.set)
+        upstream = Upstream(origin, authority, host, upstream_port)
+        await Proxy(upstream, backlog).serve(port, ready, over)
+
     try:
-        asyncio.run(Proxy(upstream, backlog).serve(port, ready))
+        asyncio.run(main())
     except KeyboardInterrupt:  # Windows
         pass
     except OSError as error:
@@ -162,7 +171,9 @@ def _opened(
     return book
 
 
-def _exchanges(options: Options, file: int, url: str) -> Callable[[float], Exchanges]:
+def exchanges(options: Options, file: int, url: str) -> Callable[[float], Exchanges]:
+    """Makes the one who records what a proxy notes."""
+
     def make(since: float) -> Exchanges:
         from .exchanges import Exchanges
 
@@ -172,6 +183,8 @@ def _exchanges(options: Options, file: int, url: str) -> Callable[[float], Excha
 
 
 def _recorder(options: Options, file: int) -> Callable[[float], Session]:
+    """Makes the one who records what the pipes of a server carry."""
+
     def make(since: float) -> Session:
         from .session import Session
 

@@ -111,7 +111,8 @@ def printer() -> Callable[[Entry], None]:
     def show(entry: Entry) -> None:
         with suppress(OSError, ValueError):
             width = os.get_terminal_size(out).columns - 1 if is_terminal else WIDTH
-            text = line(entry, max(width, 40), coloured=coloured) + "\n"
+            width = width if width > 20 else WIDTH  # some terminals do not know it
+            text = line(entry, width, coloured=coloured) + "\n"
             # Standard error may be a pipe that nobody empties: lines are left out then.
             if select.select([], [out], [], 0)[1]:
                 os.write(out, text.encode(encoding, "replace"))

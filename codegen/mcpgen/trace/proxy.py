@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-import signal
 from collections.abc import Callable, Generator
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
@@ -55,28 +53,25 @@ class Proxy:
         self.upstream, self.backlog = upstream, backlog
         self.port = 0
         self.exchanges = 0
-        self.clients: set[_Client] = set()
+        self.open: set[_Side] = set()
+        self.connecting: set[asyncio.Task[None]] = set()
         self._tls: SSLContext | None = None
 
-    async def serve(self, port: int, ready: Callable[[int], None]) -> None:
-        """Serve until a signal says that it is enough; `ready` is told the port."""
+    async def serve(
+        self, port: int, ready: Callable[[int], None], over: asyncio.Event
+    ) -> None:
+        """Serve until it is over; `ready` is told the port."""
         loop = asyncio.get_running_loop()
         server = await loop.create_server(lambda: _Client(self), "127.0.0.1", port)
         self.port = server.sockets[0].getsockname()[1]
-        over = asyncio.Event()
-        with suppress(
-            NotImplementedError, AttributeError
-        ):  # Windows: there it is Ctrl-C
-            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-                loop.add_signal_handler(number, over.set)
         ready(self.port)
         try:
             await over.wait()
         finally:
             server.close()
-            for client in list(self.clients):
-                client.abort()
-            while self.clients:
+            while self.open or self.connecting:
+                for side in list(self.open):
+                    side.abort()
                 await asyncio.sleep(0)  # sockets are closed in the loop's next turn
 
     async def connect(self, side: _Server) -> None:
@@ -121,9 +116,14 @@ class _Side(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """There is a connection: send what has waited for it."""
+        self.proxy.open.add(self)
         self.transport = cast(asyncio.Transport, transport)
         self.transport.set_write_buffer_limits(HIGH_WATER)
         self._flush()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """There is none any more."""
+        self.proxy.open.discard(self)
 
     def data_received(self, data: bytes) -> None:
         """Parse it, and pass it on in one piece."""
@@ -257,14 +257,9 @@ class _Client(_Side):
     is_asking = False
     """Is a request under way that is not answered to its end?"""
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """A client is there."""
-        self.proxy.clients.add(self)
-        super().connection_made(transport)
-
     def connection_lost(self, error: Exception | None) -> None:
         """It has gone: so do we, on the other side."""
-        self.proxy.clients.discard(self)
+        super().connection_lost(error)
         if self.is_asking:
             self.is_asking = False
             self.note("given up")
@@ -288,7 +283,7 @@ class _Client(_Side):
         proxy = self.proxy
         if self.other is None:
             self.other = _Server(proxy, self)
-            self.other.task = asyncio.ensure_future(self.other.connect())
+            self.other.start()
         proxy.exchanges += 1
         self.exchange = self.other.exchange = proxy.exchanges
         self.is_asking, self.other.method = True, head.method
@@ -327,7 +322,7 @@ class _Server(_Side):
 
     name = "response"
     other: _Client
-    task: asyncio.Future[None]
+    task: asyncio.Task[None]
     method = ""
     """Of the request that is to be answered."""
     is_answering = False
@@ -336,6 +331,13 @@ class _Server(_Side):
     def __init__(self, proxy: Proxy, client: _Client) -> None:
         super().__init__(proxy)
         self.other = client
+
+    def start(self) -> None:
+        """Connect as soon as can be; what is sent until then waits."""
+        connecting = self.proxy.connecting
+        self.task = asyncio.get_running_loop().create_task(self.connect())
+        connecting.add(self.task)
+        self.task.add_done_callback(connecting.discard)
 
     async def connect(self) -> None:
         """Connect, or tell the client that it cannot be."""
@@ -355,6 +357,7 @@ class _Server(_Side):
 
     def connection_lost(self, error: Exception | None) -> None:
         """The server has hung up."""
+        super().connection_lost(error)
         client = self.other
         if client.is_asking:
             client.is_asking = False
