@@ -16,6 +16,7 @@ from .lint import lint
 from .live import call, inspect
 from .look import ir, methods
 from .schema import app as schema_app
+from .trace import trace
 from .vendor import check, vendor
 
 app = typer.Typer(
@@ -76,5 +77,6 @@ app.command("vendor")(vendor)
 app.command("inspect")(inspect)
 app.command("call")(call)
 app.command("lint")(lint)
+app.command("trace", context_settings={"allow_interspersed_args": False})(trace)
 
 __all__ = ["app"]

@@ -40,7 +40,9 @@ def line(entry: Entry, width: int = WIDTH, *, coloured: bool = False) -> str:
     start = f"{entry.t:9.3f} {_ARROWS[entry.source]} {subject}"
     room = max(width - len(start) - 2, 0)
     # Only what will be shown is made printable: a frame may have megabytes.
-    rest = clipped(printable(" ".join(detail[: 2 * room].split())), room) if room else ""
+    rest = (
+        clipped(printable(" ".join(detail[: 2 * room].split())), room) if room else ""
+    )
     if not coloured:
         return f"{start}  {rest}".rstrip()
     end = f"  \x1b[{_FAINT}m{rest}\x1b[0m" if rest else ""
@@ -52,11 +54,19 @@ def _said(entry: Entry) -> tuple[str, str, str]:
     colour = _COLOURS[entry.source]
     if entry.source == "exit":
         code = entry.code
-        ended = f"status {code}" if isinstance(code, int) and code >= 0 else f"signal {-(code or 0)}"
+        ended = (
+            f"status {code}"
+            if isinstance(code, int) and code >= 0
+            else f"signal {-(code or 0)}"
+        )
         return f"the server ended: {ended}", "", colour
     if entry.frame is UNSET:
         if entry.text is not UNSET:
-            return ("" if entry.source == "stderr" else "no message:"), entry.text, colour
+            return (
+                ("" if entry.source == "stderr" else "no message:"),
+                entry.text,
+                colour,
+            )
         return _of_http(entry), "", colour
     try:
         shown = _SHOWN.decode(entry.frame)
@@ -101,7 +111,8 @@ def printer() -> Callable[[Entry], None]:
     def show(entry: Entry) -> None:
         with suppress(OSError, ValueError):
             width = os.get_terminal_size(out).columns - 1 if is_terminal else WIDTH
-            text = line(entry, max(width, 40), coloured=coloured) + "\n"
+            width = width if width > 20 else WIDTH  # some terminals do not know it
+            text = line(entry, width, coloured=coloured) + "\n"
             # Standard error may be a pipe that nobody empties: lines are left out then.
             if select.select([], [out], [], 0)[1]:
                 os.write(out, text.encode(encoding, "replace"))
