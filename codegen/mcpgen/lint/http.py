@@ -152,6 +152,8 @@ class Headers(Family):
         given = headers.get(name.lower())
         at = f"{call.path}.{of}"
         if given is None:
+            if call.id is None:
+                return  # what is not a request need not repeat its method
             told = f"{short(call.method)} lacks {name}"
             self.report(HEADER_MISSING, call.line, told, at)
         elif given not in (value, REDACTED) and _plain(given) != value:
@@ -357,7 +359,16 @@ class Traffic:
     def ended(self, line: int, entry: Entry) -> None:
         """An answer is over, and with it the exchange."""
         http: Any = entry.http
-        self._exchanges.pop(http.exchange, None)
+        exchange = self._exchanges.pop(http.exchange, None)
+        if exchange is None:
+            return
+        version = self._spoken(exchange)
+        closing = version is not None and version.traits.closing_cancels
+        if exchange.status >= 400 or (closing and entry.source == "client"):
+            # HTTP said no, or the client hung up: nothing else is to come.
+            for call in exchange.session.parties["client"].pending.values():
+                if call.entry.http and call.entry.http.exchange == http.exchange:
+                    call.excused = True
 
     def end(self) -> None:
         """The recording is over."""

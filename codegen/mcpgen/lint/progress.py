@@ -183,7 +183,10 @@ class Cancellation(Family):
             return
         session = self.session
         if session.http and call.version.traits.closing_cancels:
-            if call.sender == "client":
+            requests = session.parties["client"].pending.values()
+            if call.sender == "client" and not any(
+                request.id == id and request.method == LISTEN for request in requests
+            ):
                 told = f"the request {shown(id)} is cancelled by a notification"
                 self.report(CANCEL_OVER_HTTP, call.line, told, call.path)
             return
