@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import random
 import tracemalloc
@@ -220,6 +221,21 @@ def test_without_jsonschema_what_can_be_done_is_done(
     monkeypatch.setitem(__import__("sys").modules, "jsonschema", None)
     glance = problems(TOOLS[0]["inputSchema"], arguments)
     assert len(glance) == len(exact) == 1
+
+
+def test_a_schema_cannot_take_for_ever() -> None:
+    names = [f"#/$defs/{n}" for n in range(40)]
+    bombs = {
+        name.rpartition("/")[2]: {"allOf": [{"$ref": after}, {"$ref": after}]}
+        for name, after in itertools.pairwise(names)
+    }
+    bomb = {"$ref": names[0], "$defs": {**bombs, "39": {"type": "object"}}}
+    assert problems(bomb, {}) == []
+    slow = {"properties": {"city": {"pattern": "(a+)+$"}}, "required": ["days"]}
+    (found,) = problems(slow, {"city": "a" * 40 + "!"})
+    assert "'days' is a required property" in found[1]
+    for odd in ({"$ref": "#"}, {"$ref": "http://127.0.0.1:9/x"}, {"type": 7}, True, 7):
+        assert problems(odd, {}) == []
 
 
 def test_an_unknown_method_is_explained_by_version_or_capability() -> None:

@@ -6,13 +6,15 @@ keys that are missing, unknown, or of another type.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, Final
 
 from .text import short
 
 AT_MOST: Final = 5
+REFERENCES: Final = 1_000
+"""So many are followed in a schema."""
 _TYPES: Final[dict[str, tuple[type, ...]]] = {
     "string": (str,),
     "integer": (int,),
@@ -37,21 +39,40 @@ def problems(schema: Any, arguments: Any) -> list[tuple[str, str]]:
         return []
 
 
+class _TooMuch(Exception):
+    """A schema that refers to itself so often that it would never end."""
+
+
 def _by_jsonschema(schema: dict[str, Any], value: Any) -> Iterator[tuple[str, str]]:
     from jsonschema import Draft202012Validator
     from jsonschema.validators import extend, validator_for
     from jsonschema_specifications import REGISTRY
 
-    kind = validator_for(schema, default=Draft202012Validator)
+    kind: Any = validator_for(schema, default=Draft202012Validator)
+    left = REFERENCES
+
+    def counted(rule: Callable[..., Any]) -> Callable[..., Any]:
+        def follow(*arguments: Any) -> Any:
+            nonlocal left
+            left -= 1
+            if left < 0:
+                raise _TooMuch
+            return rule(*arguments)
+
+        return follow
+
     # A stranger's regular expressions may take for ever.
-    rules = {"pattern": _ignored, "patternProperties": _ignored}
-    patient: Any = extend(kind, rules)  # type: ignore[no-untyped-call]
+    rules = dict.fromkeys(("pattern", "patternProperties"), _ignored)
+    for key in ("$ref", "$dynamicRef", "$recursiveRef"):
+        if key in kind.VALIDATORS:
+            rules[key] = counted(kind.VALIDATORS[key])
+    bounded: Any = extend(kind, rules)  # type: ignore[no-untyped-call]
     # This registry fetches nothing.
-    for error in patient(schema, registry=REGISTRY).iter_errors(value):
+    for error in bounded(schema, registry=REGISTRY).iter_errors(value):
         yield error.json_path, short(error.message, 200)
 
 
-def _ignored(*_: object) -> None:
+def _ignored(*_: Any) -> Any:
     return None
 
 
