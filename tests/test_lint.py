@@ -223,6 +223,34 @@ def test_without_jsonschema_what_can_be_done_is_done(
     assert len(glance) == len(exact) == 1
 
 
+def test_refused_prompts_are_compared_with_their_listing() -> None:
+    prompt = {"name": "review", "arguments": [{"name": "code", "required": True}]}
+    findings = session(
+        *opened(prompts={}),
+        client(id=1, method="prompts/list"),
+        server(id=1, result={"prompts": [prompt]}),
+        client(id=2, method="prompts/get", params={"name": "review"}),
+        server(id=2, error={"code": -32602, "message": "bad"}),
+        client(id=3, method="prompts/get", params={"name": "reviews"}),
+        server(id=3, error={"code": -32602, "message": "bad"}),
+    )
+    told = {f.path: f for f in findings}
+    assert "'code' is a required property" in told["$.params.arguments"].message
+    assert told["$.params.name"].message == 'line 6 lists no prompt "reviews"'
+    assert told["$.params.name"].fix == 'did you mean "review"?'
+
+
+def test_of_a_listing_that_goes_on_nothing_is_missing() -> None:
+    findings = session(
+        *opened(tools={}),
+        client(id=1, method="tools/list"),
+        server(id=1, result={"tools": TOOLS, "nextCursor": "2"}),
+        client(id=2, method="tools/call", params={"name": "other"}),
+        server(id=2, error={"code": -32602, "message": "bad"}),
+    )
+    assert [found.path for found in findings] == ["$.error.code"]
+
+
 def test_a_schema_cannot_take_for_ever() -> None:
     names = [f"#/$defs/{n}" for n in range(40)]
     bombs = {
@@ -495,6 +523,57 @@ def hostile_frames() -> Iterator[bytes]:
         b"y" * 100_000,
     )
     yield b"[" + b",".join([b"1"] * 20_000) + b"]"
+
+
+ODD: list[Any] = [
+    None,
+    True,
+    0,
+    -1,
+    1.5,
+    1e300,
+    "",
+    [],
+    {},
+    [[]],
+    {"a": {}},
+    10**30,
+    "[redacted]",
+]
+KEYS = ["id", "method", "params", "result", "error", "code", "_meta", "resultType"]
+
+
+def mutated(value: Any, rng: random.Random) -> Any:
+    if rng.random() < 0.03:
+        return rng.choice(ODD)
+    if isinstance(value, list):
+        return [mutated(item, rng) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        rng.choice(KEYS) if rng.random() < 0.02 else key: mutated(item, rng)
+        for key, item in value.items()
+        if rng.random() > 0.02
+    }
+
+
+def test_no_damage_to_a_session_breaks_it() -> None:
+    rng = random.Random(3)
+    for file in sorted(RECORDINGS.glob("*/*.jsonl")):
+        first, *rest = map(json.loads, file.read_bytes().splitlines())
+        entries = [
+            (
+                entry | {"frame": mutated(entry["frame"], rng)}
+                if "frame" in entry
+                else entry
+            )
+            for entry in rest
+        ]
+        tail = entries[3:]
+        rng.shuffle(tail)
+        entries[3:] = tail
+        lines = "".join(f"{json.dumps(line)}\n" for line in (first, *entries))
+        list(lint(*read(io.BytesIO(lines.encode()), file.name)))
 
 
 @pytest.mark.parametrize("transport", ["stdio", "http"])

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ..diagnostics import did_you_mean
-from .arguments import problems
 from .capabilities import needs
+from .listings import Listings
 from .messages import OTHER, Answer, Call
 from .methods import FOLKLORE
 from .rule import Rule
 from .session import Family, Session
 from .text import short
 from .versions import LEGACY, MODERN, Version, declared, get, having
-from .words import CALL, DISCOVER, INITIALIZE, LIST_TOOLS, READ
+from .words import CALL, DISCOVER, INITIALIZE, READ
 
 INVALID = Rule(
     "error-invalid",
@@ -145,9 +145,6 @@ BY_NAME: Final = {
 }
 """What a version calls a code → the rule that explains it."""
 FOLKLORE_CODES: Final = (-32001, -32002, -32003)
-TOOLS: Final = 1_000
-SCHEMA_BYTES: Final = 1_000_000
-"""Listings of more bytes are not kept."""
 
 
 class Errors(Family):
@@ -155,10 +152,7 @@ class Errors(Family):
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
-        self._tools: dict[str, Any] = {}
-        """Tool → its inputSchema."""
-        self._listed = 0
-        """The line that listed them last."""
+        self._listings = Listings()
 
     # --- results ----------------------------------------------------------------------
 
@@ -167,49 +161,21 @@ class Errors(Family):
         call = answer.call
         if call is None or type(result) is not dict:
             return
-        if call.method == LIST_TOOLS:
-            self._learn(answer, result)
-        elif call.method == CALL and result.get("isError") is True:
+        self._listings.learn(answer, call, result)
+        if call.method == CALL and result.get("isError") is True:
             told = f"{short(call.about or 'the tool')}: {_text_of(result)}"
             self.report(TOOL_FAILED, answer.line, told, f"{answer.path}.result")
-            self._arguments(call, TOOL_FAILED)
+            self._compare(call, TOOL_FAILED)
 
-    def _learn(self, answer: Answer, result: dict[str, Any]) -> None:
-        tools = result.get("tools")
-        raw = answer.entry.frame
-        if not isinstance(tools, list) or answer.entry.cut or not raw:
-            return
-        if len(memoryview(raw)) > SCHEMA_BYTES:
-            return
-        self._listed = answer.line
-        for tool in tools:
-            name = tool.get("name") if isinstance(tool, dict) else None
-            if isinstance(name, str):
-                self._tools[name] = tool.get("inputSchema")
-                if len(self._tools) > TOOLS:
-                    del self._tools[next(iter(self._tools))]
-
-    def _arguments(self, call: Call, rule: Rule) -> bool:
-        """Compare the arguments of a call with the schema of its tool: do they differ?"""
-        params = call.reread()
-        if params is None or not self._tools:
-            return False
-        name = params.get("name")
-        if not isinstance(name, str):
-            return False
-        where = f"{call.path}.params"
-        if name not in self._tools:
-            hint = did_you_mean(name, self._tools)
-            told = f'line {self._listed} lists no tool "{short(name)}"'
-            self.report(rule, call.line, told, f"{where}.name", hint)
-            return False
-        found = problems(self._tools[name], params.get("arguments", {}))
+    def _compare(self, call: Call, rule: Rule) -> bool:
+        """Compare a call with the listing: do its arguments differ?"""
         hidden = self.session.journal.redacted
-        found = [each for each in found if not (hidden and hidden in each[1])]
-        for at, message in found:
-            told = f'against the inputSchema of "{short(name)}": {message}'
-            self.report(rule, call.line, told, f"{where}.arguments{at[1:]}")
-        return bool(found)
+        differ = False
+        for path, message, fix, in_arguments in self._listings.differences(call):
+            if not (hidden and hidden in message):
+                differ = differ or in_arguments
+                self.report(rule, call.line, message, path, fix)
+        return differ
 
     # --- errors -----------------------------------------------------------------------
 
@@ -278,9 +244,9 @@ class Errors(Family):
                 names = ", ".join(short(str(v), 20) for v in data["supported"][:10])
                 fix = f"the server speaks {names}"
         self.report(rule, line, told, f"{where}.code", fix)
-        if rule is INVALID_PARAMS and call is not None and call.method == CALL:
+        if rule is INVALID_PARAMS and call is not None and self._compare(call, rule):
             style = version.traits.bad_arguments
-            if self._arguments(call, rule) and style == "result":
+            if call.method == CALL and style == "result":
                 told = f"{version.name} tells bad arguments in a result with isError"
                 self.report(ARGUMENT_STYLE, line, told, where)
 

@@ -172,9 +172,10 @@ class Stateless(Family):
             if row is None or row.client_capability is None:
                 continue
             params = request.get("params")
+            params = params if isinstance(params, dict) else {}
             missing = [("", row.client_capability)]
             if declared(capabilities, row.client_capability):
-                found = parts(method, params, row, capabilities) if params else ()
+                found = parts(method, params, row, capabilities)
                 missing = [(f".params.{at}", path) for at, path in found]
             for at, path in missing:
                 told = f"{method} needs {'.'.join(path)}, which the request did not declare"

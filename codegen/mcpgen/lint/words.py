@@ -19,6 +19,8 @@ UPDATED: Final = "notifications/resources/updated"
 SET_LEVEL: Final = "logging/setLevel"
 CALL: Final = "tools/call"
 READ: Final = "resources/read"
+GET_PROMPT: Final = "prompts/get"
+LIST_PROMPTS: Final = "prompts/list"
 LIST_TOOLS: Final = "tools/list"
 
 PROTOCOL_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
