@@ -18,8 +18,9 @@ from mcpgen.lint.arguments import problems
 from mcpgen.lint.rules import FAMILY, RULES, as_markdown
 from mcpgen.lint.sarif import as_sarif
 from mcpgen.lint.seen import LIMIT, Seen
-from mcpgen.recording import Entry, Header, read
+from mcpgen.recording import Entry, Header, Http, read
 from msgspec import Raw
+from msgspec.structs import replace
 from typer.testing import CliRunner, Result
 
 from .runtime import exchange
@@ -356,52 +357,70 @@ def test_what_the_recorder_redacted_or_cut_is_not_judged() -> None:
     assert findings == []
 
 
-def test_two_sessions_over_http_are_two() -> None:
-    def over(exchange: int, entry: Entry, head: bool, sid: str = "") -> Entry:
-        http: dict[str, Any] = {"exchange": exchange, "headers": {}}
-        if sid:
-            http["headers"] = {"mcp-session-id": sid}
-        if head:
-            http |= {"method": "POST", "path": "/mcp"}
-            http["headers"] |= {
-                "content-type": "application/json",
-                "accept": "*/*",
-                "mcp-protocol-version": VERSION,
-            }
-        else:
-            http["status"] = 200 if entry.frame else 202
-            http["headers"]["content-type"] = "application/json"
-            http["ended"] = True
-        found = json.loads(_encode(entry))
-        return _entry({**found, "http": http})
+def over_http(exchange: int, entry: Entry, **headers: str) -> Entry:
+    """An entry as it comes over HTTP: a request, or a whole answer."""
+    said = {"content-type": "application/json"}
+    http = Http(exchange=exchange, headers=said)
+    if entry.source == "client":
+        http.method, http.path = "POST", "/mcp"
+        said |= {"accept": "*/*", "mcp-protocol-version": VERSION}
+    else:
+        http.status = 200 if entry.frame else 202
+        http.ended = True
+    said |= {name.replace("_", "-"): value for name, value in headers.items()}
+    return replace(entry, http=http)
 
+
+ACCEPTED = Entry(t=0, source="server")
+
+
+def listed(exchange: int, id: int, tools: Any, **headers: str) -> list[Entry]:
+    return [
+        over_http(exchange, client(id=id, method="tools/list"), **headers),
+        over_http(exchange, server(id=id, result={"tools": tools})),
+    ]
+
+
+def test_two_sessions_over_http_are_two() -> None:
     entries = []
-    for number, sid in enumerate("ab"):
-        first, second, third = opened(tools={})
-        base = 10 * number
-        entries += [over(base, first, True), over(base, second, False, sid)]
-        entries += [over(base + 1, third, True, sid)]
-        entries += [over(base + 1, Entry(t=0, source="server"), False)]
-    for number, sid in enumerate("abba"):
-        list_ = client(id=number, method="tools/list")
-        if number == 0:
-            continue
-        entries += [over(50 + number, list_, True, sid)]
-        answer = server(id=number, result={"tools": []})
-        entries += [over(50 + number, answer, False)]
+    for number, name in enumerate("ab"):
+        ask, answer, ready = opened(tools={})
+        entries += [
+            over_http(number, ask),
+            over_http(number, answer, mcp_session_id=name),
+            over_http(number + 10, ready, mcp_session_id=name),
+            over_http(number + 10, ACCEPTED),
+        ]
+    for number, name in enumerate("abba", 20):
+        # The same ids in both.
+        entries += listed(number, 1 + (number > 21), [], mcp_session_id=name)
     assert list(lint(header("http"), iter(list(enumerate(entries, 2))))) == []
 
 
-def _encode(entry: Entry) -> bytes:
-    import msgspec
+def test_a_session_that_began_before_its_recording_is_taken_as_it_is() -> None:
+    entries = listed(1, 7, [{"name": "x"}], mcp_session_id="old")
+    findings = list(lint(header("http"), iter(list(enumerate(entries, 2)))))
+    assert {found.rule for found in findings} == {"result-invalid"}
 
-    return msgspec.json.encode(entry)
 
+def test_a_stream_that_the_client_closes_needs_no_answer() -> None:
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    call = client(id=1, method="tools/call", params={"name": "x", "_meta": meta})
+    head = {"mcp_method": "tools/call", "mcp_name": "x"}
+    ask = over_http(1, call, mcp_protocol_version="2026-07-28", **head)
+    events = {"content-type": "text/event-stream"}
+    stream = replace(ACCEPTED, http=Http(exchange=1, status=200, headers=events))
 
-def _entry(found: dict[str, Any]) -> Entry:
-    import msgspec
+    def findings(by: Any) -> list[str]:
+        closed = Entry(t=0, source=by, http=Http(exchange=1, ended=True))
+        entries = enumerate([ask, stream, closed], 2)
+        return [found.rule for found in lint(header("http"), iter(list(entries)))]
 
-    return msgspec.json.decode(json.dumps(found), type=Entry)
+    assert findings("client") == []
+    assert findings("server") == ["unanswered"]
 
 
 # --- memory, and what is hostile ------------------------------------------------------

@@ -15,7 +15,7 @@ from .messages import Call, Side
 from .rule import Rule
 from .session import Family, Journal, Session
 from .text import short
-from .versions import Version, known
+from .versions import Version, known, without_header
 from .words import INITIALIZE, MCP_NAME, PROTOCOL_VERSION, REDACTED
 
 HEADER_MISSING = Rule(
@@ -223,7 +223,7 @@ class Traffic:
         opens = b'"initialize"' in raw and http.method == "POST"
         session = self._default
         if named is not None:
-            session = self._named(named)
+            session = self._named(named, headers)
         elif opens:
             session = self._opened()
         elif http.method == "POST" and self._sessions and not session.agreed:
@@ -239,11 +239,13 @@ class Traffic:
         if len(self._exchanges) > EXCHANGES:
             del self._exchanges[next(iter(self._exchanges))]
 
-    def _named(self, name: str) -> Session:
+    def _named(self, name: str, headers: Mapping[str, str]) -> Session:
         session = self._sessions.get(name)
         if session is None:
             session = self._new()
             session.late = True
+            version = known(headers.get("mcp-protocol-version"))
+            session.version = version or without_header()
             self._keep(name, session)
         return session
 

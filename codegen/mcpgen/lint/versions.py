@@ -121,6 +121,12 @@ def likely(method: str) -> Version:
     return get((LEGACY or MODERN)[-1])
 
 
+def without_header() -> Version:
+    """What is spoken over HTTP where no header says it: versions that had none yet."""
+    silent = [name for name in LEGACY if not get(name).traits.version_header]
+    return get((silent or LEGACY or MODERN)[-1])
+
+
 def declared(capabilities: Any, path: tuple[str, ...]) -> bool:
     """Do these capabilities hold this one?"""
     for key in path:
