@@ -403,12 +403,60 @@ def test_a_session_that_began_before_its_recording_is_taken_as_it_is() -> None:
     assert {found.rule for found in findings} == {"result-invalid"}
 
 
+META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+REFUSED = {"code": -32601, "message": "?"}
+
+
+def status_of(status: int, *entries: Entry, ask: Entry, answer: Entry) -> list[str]:
+    assert answer.http
+    answer = replace(answer, http=replace(answer.http, status=status))
+    found = lint(header("http"), iter(list(enumerate([*entries, ask, answer], 2))))
+    return [each.rule for each in found if each.severity == "error"]
+
+
+def test_some_errors_of_stateless_versions_have_a_status() -> None:
+    head = {"mcp_protocol_version": "2026-07-28", "mcp_method": "tools/list"}
+    listing = client(id=1, method="tools/list", params={"_meta": META})
+    bare = client(id=1, method="tools/list", params={"_meta": {}})
+    refusal = over_http(1, server(id=1, error=REFUSED))
+
+    asked = over_http(1, listing, **head)
+    assert status_of(404, ask=asked, answer=refusal) == []
+    assert status_of(200, ask=asked, answer=refusal) == ["http-status"]
+
+    asked = over_http(1, bare, **head)
+    error = {"code": -32602, "message": "no _meta"}
+    answer = over_http(1, server(id=1, error=error))
+    assert status_of(400, ask=asked, answer=answer) == ["meta-missing"]
+    assert status_of(200, ask=asked, answer=answer) == ["meta-missing", "http-status"]
+
+
+def test_what_must_be_refused_over_http_has_a_status() -> None:
+    delete = Http(
+        exchange=1, method="DELETE", path="/mcp", headers={"mcp-session-id": "s"}
+    )
+    done = Http(exchange=1, status=200, ended=True)
+    over = (
+        Entry(t=0, source="client", http=delete),
+        Entry(t=0, source="server", http=done),
+    )
+    ask = over_http(2, client(id=1, method="ping"), mcp_session_id="s")
+    answer = over_http(2, server(id=1, result={}))
+    assert status_of(404, *over, ask=ask, answer=over_http(2, ACCEPTED)) == []
+    assert status_of(200, *over, ask=ask, answer=answer) == ["http-status"]
+
+    unheard = over_http(
+        2, client(id=1, method="ping"), mcp_session_id="t", mcp_protocol_version="0"
+    )
+    assert status_of(400, ask=unheard, answer=over_http(2, ACCEPTED)) == []
+    assert status_of(200, ask=unheard, answer=answer) == ["http-status"]
+
+
 def test_a_stream_that_the_client_closes_needs_no_answer() -> None:
-    meta = {
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientCapabilities": {},
-    }
-    call = client(id=1, method="tools/call", params={"name": "x", "_meta": meta})
+    call = client(id=1, method="tools/call", params={"name": "x", "_meta": META})
     head = {"mcp_method": "tools/call", "mcp_name": "x"}
     ask = over_http(1, call, mcp_protocol_version="2026-07-28", **head)
     events = {"content-type": "text/event-stream"}

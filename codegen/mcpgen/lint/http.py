@@ -13,10 +13,17 @@ from ..recording import Entry
 from .frames import NOT_JSON
 from .messages import Call, Side
 from .rule import Rule
+from .seen import Seen
 from .session import Family, Journal, Session
 from .text import short
 from .versions import Version, known, without_header
-from .words import INITIALIZE, MCP_NAME, PROTOCOL_VERSION, REDACTED
+from .words import (
+    CLIENT_CAPABILITIES,
+    INITIALIZE,
+    MCP_NAME,
+    PROTOCOL_VERSION,
+    REDACTED,
+)
 
 HEADER_MISSING = Rule(
     "http-header-missing",
@@ -53,8 +60,10 @@ STATUS = Rule(
     "http-status",
     "error",
     "a status that does not go with the message",
-    "Notifications and responses are accepted with 202 and no body, requests are answered. Stateless "
-    "versions give some errors a status: 404 for an unknown method, 400 for headers and versions.",
+    "Notifications and responses are accepted with 202 and no body, requests are answered. A version that "
+    "does not exist and a missing session id are refused with 400, a session that is over with 404. "
+    "Stateless versions give some errors a status: 404 for an unknown method, 400 for what is wrong with "
+    "headers, version and _meta.",
     "answer with the status that the specification names",
 )
 VERB = Rule(
@@ -171,6 +180,16 @@ def _plain(value: str) -> str | None:
         return None
 
 
+def _lacks_meta(message: dict[str, Any]) -> bool:
+    """Is it a request without what stateless versions want in its _meta?"""
+    if "method" not in message or "id" not in message:
+        return False
+    params = message.get("params")
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    needed = (PROTOCOL_VERSION, CLIENT_CAPABILITIES)
+    return not isinstance(meta, dict) or any(key not in meta for key in needed)
+
+
 class Exchange:
     """One request of HTTP, and all that answers it."""
 
@@ -185,6 +204,8 @@ class Exchange:
         self.requests = False
         """Is a request in it, and not only notifications and responses?"""
         self.messages = False
+        self.refused: tuple[int, str] | None = None
+        """The status that it has to be refused with, and why, if it must be."""
         self.status = 0
         self.type = ""
 
@@ -202,6 +223,8 @@ class Traffic:
         self._sessions: dict[str, Session] = {}
         self._exchanges: dict[int, Exchange] = {}
         self._posted = False
+        self._ended = Seen()
+        """The ids of sessions that were deleted."""
 
     def entry(self, line: int, entry: Entry) -> Session:
         """The session that an entry belongs to."""
@@ -222,6 +245,12 @@ class Traffic:
         raw = b"" if entry.frame is UNSET else bytes(memoryview(entry.frame)[:4096])
         opens = b'"initialize"' in raw and http.method == "POST"
         session = self._default
+        refused: tuple[int, str] | None = None
+        spoken = headers.get("mcp-protocol-version")
+        if spoken is not None and spoken != REDACTED and known(spoken) is None:
+            refused = (400, f'the version "{short(spoken, 40)}" is none')
+        if named is not None and named in self._ended:
+            refused = (404, "the session is over")
         if named is not None:
             session = self._named(named, headers)
         elif opens:
@@ -233,9 +262,11 @@ class Traffic:
                 session = next(reversed(self._sessions.values()))
                 told = "the header Mcp-Session-Id is missing"
                 self._report(SESSION_MISSING, line, told)
+                refused = (400, "the session id is missing")
         self._posted = self._posted or http.method == "POST"
         exchange = self._exchanges[http.exchange] = Exchange(line, entry, session)
         exchange.opens = opens
+        exchange.refused = refused
         if len(self._exchanges) > EXCHANGES:
             del self._exchanges[next(iter(self._exchanges))]
 
@@ -272,6 +303,10 @@ class Traffic:
         members = [each for each in members if isinstance(each, dict)]
         if side == "client":
             exchange.messages = True
+            if exchange.refused is None and any(map(_lacks_meta, members)):
+                version = self._spoken(exchange)
+                if version is not None and version.modern:
+                    exchange.refused = (400, "its _meta lacks what must be there")
             exchange.requests = any("method" in m and "id" in m for m in members)
         elif exchange.status and "event-stream" not in exchange.type:
             for member in members:
@@ -292,8 +327,10 @@ class Traffic:
             self._report(STATUS, line, told)
 
     def _spoken(self, exchange: Exchange) -> Version | None:
-        named = known(exchange.headers.get("mcp-protocol-version"))
-        return named or exchange.session.version
+        """What the header says, or the session if it has agreed on something."""
+        session = exchange.session
+        agreed = session.version if session.agreed or session.late else None
+        return known(exchange.headers.get("mcp-protocol-version")) or agreed
 
     def _answered(self, line: int, entry: Entry, exchange: Exchange) -> None:
         http: Any = entry.http
@@ -306,6 +343,10 @@ class Traffic:
             exchange.session.event_source = "event-stream" in exchange.type
         if exchange.session.event_source:
             return
+        if exchange.refused is not None and fine:
+            wanted, why = exchange.refused
+            told = f"the answer is {status}, not {wanted}: {why}"
+            self._report(STATUS, line, told, fix=f"answer with {wanted}")
         if exchange.opens and fine:
             self._issued(line, exchange, headers.get("mcp-session-id"))
         version = self._spoken(exchange)
@@ -318,6 +359,8 @@ class Traffic:
         ended = exchange.verb == "DELETE" and fine
         if ended or status == 404:
             gone = exchange.headers.get("mcp-session-id")
+            if ended and gone is not None and gone != REDACTED:
+                self._ended.add(gone)
             if gone is not None and gone != REDACTED and gone in self._sessions:
                 self._sessions.pop(gone).end()
 

@@ -17,7 +17,7 @@ from .messages import OTHER, Answer, Call, Side
 from .process import Process
 from .session import Journal, Session
 from .text import short
-from .versions import LEGACY, MODERN, get, known, likely
+from .versions import LEGACY, MODERN, Version, get, known, likely
 from .words import INITIALIZE, PROTOCOL_VERSION, REDACTED
 
 _decode = msgspec.json.Decoder().decode
@@ -222,17 +222,19 @@ class Linter:
                 tell(call)
             call.forget()
 
-    def _version_of(self, session: Session, call: Call) -> Any:
-        if call.meta is not None:
-            named = call.meta.get(PROTOCOL_VERSION)
-            if named is not None and named is not session.version:
-                version = known(named)
-                if version is None and MODERN:
-                    version = get(MODERN[-1])
-                if version is not None and version.modern:
-                    if not session.agreed:
-                        session.version = version
-                    return version
+    def _version_of(self, session: Session, call: Call) -> Version:
+        version = None
+        if call.meta is not None and PROTOCOL_VERSION in call.meta:
+            # Only stateless versions say it there.
+            version = known(call.meta[PROTOCOL_VERSION])
+            if version is None and MODERN:
+                version = get(MODERN[-1])
+        elif call.entry.http and call.entry.http.headers:
+            version = known(call.entry.http.headers.get("mcp-protocol-version"))
+        if version is not None and version.modern:
+            if not session.agreed:
+                session.version = version
+            return version
         if call.method == INITIALIZE and self._version is None:
             wanted = call.params.get("protocolVersion") if call.params else None
             version = known(wanted)
