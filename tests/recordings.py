@@ -120,12 +120,19 @@ def _exchange(id: int, t: float, chance: random.Random) -> list[dict[str, Any]]:
             trace = f"  File weather.py, line {id}: no station"
             return [
                 client(t, call),
-                {"t": end, "from": "stderr", "text": "Traceback (most recent call last)"},
+                {
+                    "t": end,
+                    "from": "stderr",
+                    "text": "Traceback (most recent call last)",
+                },
                 {"t": end, "from": "stderr", "text": trace},
                 server(end, failed, **told),
             ]
         case 2:
-            return [client(t, call), server(end, note("notifications/tools/list_changed"))]
+            return [
+                client(t, call),
+                server(end, note("notifications/tools/list_changed")),
+            ]
         case 3:
             return [
                 {"t": t, "from": "server", "text": f"DEBUG looking for {city}"},
@@ -147,7 +154,12 @@ def _exchange(id: int, t: float, chance: random.Random) -> list[dict[str, Any]]:
             steps = [
                 server(
                     t + ms / 5000 * step,
-                    note("notifications/progress", progressToken=id, progress=step, total=4),
+                    note(
+                        "notifications/progress",
+                        progressToken=id,
+                        progress=step,
+                        total=4,
+                    ),
                 )
                 for step in range(1, 5)
             ]

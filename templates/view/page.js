@@ -143,12 +143,12 @@ function* words(row) {
     const name = row.method || { batch: "batch", invalid: "not a message", error: "error", result: "result" }[row.kind];
     yield el("span", "name", el("code", "", name));
   }
+  yield* badges(row);
   if (row.cut) yield el("span", "detail", `cut, ${bytes(row.size ?? 0)}`);
   if (row.detail) yield el("span", "detail", row.detail);
   if (row.id) yield el("span", "id", `#${row.id}`);
   if (row.http?.status) yield el("span", "http", row.http.status);
   else if (row.http?.method && row.kind !== "http") yield el("span", "http", row.http.method);
-  yield* badges(row);
 }
 
 function* badges(row) {
@@ -369,8 +369,8 @@ function fill(chunk) {
 function* pause(at) {
   const row = rows[shown[at]];
   const before = rows[shown[at - 1]];
-  if (!before) return;
-  const missing = shown.length === rows.length ? row.line - before.line - 1 : 0;
+  if (!before || shown.length < rows.length) return;
+  const missing = row.line - before.line - 1;
   const seconds = row.t - before.t;
   if (missing > 0) yield gap(`${number(missing)} entries are not on this page`);
   else if (seconds >= PAUSE) yield gap(`${duration(seconds * 1000)} later`);

@@ -16,6 +16,7 @@ from .live import call, inspect
 from .look import ir, methods
 from .schema import app as schema_app
 from .vendor import check, vendor
+from .view import view
 
 app = typer.Typer(
     name="mcpgen",
@@ -74,5 +75,6 @@ app.command("methods")(methods)
 app.command("vendor")(vendor)
 app.command("inspect")(inspect)
 app.command("call")(call)
+app.command("view")(view)
 
 __all__ = ["app"]

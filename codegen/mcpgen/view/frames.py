@@ -10,7 +10,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from msgspec import UNSET, DecodeError, Raw, Struct, UnsetType, ValidationError, field, json
+from msgspec import (
+    UNSET,
+    DecodeError,
+    Raw,
+    Struct,
+    UnsetType,
+    ValidationError,
+    field,
+    json,
+)
 
 from ..diff.report import clipped
 
@@ -108,9 +117,7 @@ def _message(raw: Raw, cut: bool) -> Message:
     return Message("invalid", _id(envelope.id), detail=_shown(raw))
 
 
-def _asked(
-    kind: FrameKind, id: str, method: str, params: Raw | UnsetType
-) -> Message:
+def _asked(kind: FrameKind, id: str, method: str, params: Raw | UnsetType) -> Message:
     found = _object(params)
     meta = _meta(found)
     version = found.get("protocolVersion", UNSET) if method == "initialize" else UNSET

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
@@ -16,9 +17,10 @@ from .timing import duration
 
 LIMIT: Final = 200
 """Entries that are drawn when nobody says how many: renderers refuse long texts."""
+MARK: Final = "%% Made by mcpgen view."
+"""The first line."""
 _TEXT: Final = 80
 """Characters of a label."""
-_HARMLESS: Final = frozenset(" _-./,()[]'!?=+*@")
 _ARROWS: Final = {
     "request": "->>",
     "notification": "-)",
@@ -28,6 +30,10 @@ _ARROWS: Final = {
     "invalid": "-x",
     "http": "->>",
 }
+_HARMLESS: Final = frozenset(" _-./,()'!?=")
+_PARTS: Final = re.compile(r"\w+|\W")
+_KEYWORD: Final = "end"
+"""It closes what is open, wherever it stands."""
 
 
 def mermaid(
@@ -44,15 +50,14 @@ def mermaid(
     lines = ["sequenceDiagram", *_participants(header, session)]
     before = 1
     for row in session.rows:
-        if row.line > before + 1:
-            left_out = row.line - before - 1
-            lines.append(f"note over C,S: {_escaped(f'{left_out} entries left out')}")
+        if missing := row.line - before - 1:
+            lines.append(_note("C,S", f"{missing:,} entries are not shown"))
         before = row.line
         lines.append(_row(row))
         for finding in marks.get(row.line, ()):
             text = f"{finding.severity} {finding.rule}: {finding.message}"
-            lines.append(f"note over C,S: {_label(text)}")
-    return "\n    ".join(lines) + "\n"
+            lines.append(_note("C,S", text))
+    return f"{MARK}\n" + "\n    ".join(lines) + "\n"
 
 
 def _participants(header: Header, session: Session) -> Iterator[str]:
@@ -67,21 +72,27 @@ def _name(who: Implementation | None, otherwise: str) -> str:
 def _row(row: Row) -> str:
     if row.kind == "exit":
         status = "" if row.code is UNSET else f" with status {row.code}"
-        return f"note over S: the server ended{_escaped(status)}"
+        return _note("S", f"the server ended{status}")
     if row.kind in ("stderr", "text"):
-        side = "C" if row.source == "client" else "S"
         said = "stderr" if row.kind == "stderr" else "not JSON"
-        return f"note over {side}: {_label(f'{said}: {row.text}')}"
-    ends = "CS" if row.source == "client" else "SC"
+        return _note("C" if row.source == "client" else "S", f"{said}: {row.text}")
+    ends = ("C", "S") if row.source == "client" else ("S", "C")
     return f"{ends[0]}{_ARROWS[row.kind]}{ends[1]}: {_label(' '.join(_words(row)))}"
 
 
+def _note(over: str, text: str) -> str:
+    return f"note over {over}: {_label(text)}"
+
+
 def _words(row: Row) -> Iterator[str]:
-    if row.kind == "http" and row.http is not UNSET:
-        yield from (part for part in (row.http.method, row.http.path) if part)
+    if row.kind == "http":
+        yield "HTTP"
+        if row.http is not UNSET:
+            yield from (part for part in (row.http.method, row.http.path) if part)
     if row.http is not UNSET and row.http.status is not UNSET:
-        yield f"HTTP {row.http.status}"
-    yield row.method or ("" if row.kind == "http" else row.kind)
+        yield str(row.http.status)
+    if row.kind != "http":
+        yield row.method or row.kind
     if row.detail:
         yield row.detail
     if row.ms is not UNSET:
@@ -89,40 +100,19 @@ def _words(row: Row) -> Iterator[str]:
 
 
 def _label(text: str) -> str:
-    return _escaped(clipped(" ".join(text[: 10 * _TEXT].split()), _TEXT)) or "#32;"
+    """One line of anything, so that Mermaid reads none of it as its own."""
+    line = clipped(" ".join(text[: 10 * _TEXT].split()), _TEXT)
+    return "".join(_escaped(part) for part in _PARTS.findall(line)) or "#32;"
 
 
-def _escaped(text: str) -> str:
-    """Any text so that Mermaid reads none of it as its own: as entities where in doubt.
+def _escaped(part: str) -> str:
+    """Entities where in doubt.
 
-    A semicolon ends a statement there, `#` begins an entity, `%%` a comment, and some
-    words, such as `end`, close what is open wherever they stand.
+    A semicolon ends a statement, `#` begins an entity, `%%` a comment, `<` an element.
     """
-    # One letter of each word as an entity would be unreadable: of those that mean
-    # something to Mermaid it is enough.
-    return "".join(
-        _keyword(word) for word in _words_and_gaps(text)
-    )
-
-
-_KEYWORDS: Final = frozenset(
-    "end style classdef linkstyle note loop alt else opt par and rect critical option "
-    "break box activate deactivate participant actor create destroy title autonumber "
-    "wrap nowrap over as left right links link properties details".split()
-)
-
-
-def _keyword(part: str) -> str:
-    if part.lower() in _KEYWORDS:
+    if part.lower() == _KEYWORD:
         return f"#{ord(part[0])};{part[1:]}"
-    return "".join(map(_char, part))
-
-
-def _words_and_gaps(text: str) -> Iterator[str]:
-    import re
-
-    return (match[0] for match in re.finditer(r"\w+|\W", text))
-
-
-def _char(char: str) -> str:
-    return char if char.isalnum() or char in _HARMLESS else f"#{ord(char)};"
+    return "".join(
+        char if char.isalnum() or char in _HARMLESS else f"#{ord(char)};"
+        for char in part
+    )

@@ -76,9 +76,7 @@ def embedded(value: Any) -> str:
     return text
 
 
-def _data(
-    session: Session, findings: Sequence[Finding], bars: Scale
-) -> dict[str, Any]:
+def _data(session: Session, findings: Sequence[Finding], bars: Scale) -> dict[str, Any]:
     """What the script draws from."""
     _fit(session.rows)
     marks: dict[str, list[dict[str, str]]] = {}
