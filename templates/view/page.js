@@ -146,14 +146,35 @@ function* words(row) {
   yield* badges(row);
   if (row.cut) yield el("span", "detail", `cut, ${bytes(row.size ?? 0)}`);
   if (row.detail) yield el("span", "detail", row.detail);
+  yield* snippet(row);
   if (row.id) yield el("span", "id", `#${row.id}`);
   if (row.http?.status) yield el("span", "http", row.http.status);
   else if (row.http?.method && row.kind !== "http") yield el("span", "http", row.http.method);
 }
 
+/** Where a word of the search is, if the row would not show it. */
+function* snippet(row) {
+  const said = [row.method, row.detail, row.id].join(" ").toLowerCase();
+  for (const term of terms().map((word) => word.toLowerCase())) {
+    if (said.includes(term)) continue;
+    const text = [...texts(row)].slice(1).find((part) => part.toLowerCase().includes(term)) ?? "";
+    const at = text.toLowerCase().indexOf(term);
+    if (at < 0) continue;
+    const end = at + term.length;
+    yield el("span", "snippet", "…" + text.slice(Math.max(at - 16, 0), at), el("mark", "", text.slice(at, end)), text.slice(end, end + 16) + "…");
+    return;
+  }
+}
+
 function* badges(row) {
-  for (const mark of row.marks.slice(0, 2)) yield el("span", `badge mark ${mark.severity}`, mark.rule);
-  if (row.marks.length > 2) yield el("span", "badge mark note", `and ${row.marks.length - 2} more`);
+  const rules = new Map();
+  for (const { rule, severity } of row.marks) {
+    const told = rules.get(rule) ?? { severity, times: 0 };
+    rules.set(rule, { ...told, times: told.times + 1 });
+  }
+  for (const [rule, { severity, times }] of [...rules].slice(0, 2))
+    yield el("span", `badge mark ${severity}`, times > 1 ? `${rule} ${times}×` : rule);
+  if (rules.size > 2) yield el("span", "badge mark note", `and ${rules.size - 2} more`);
 }
 
 function output(row) {
@@ -404,6 +425,42 @@ function paint(hovered = -1) {
   }
 }
 
+// --- the overview -------------------------------------------------------------------
+
+const BINS = 240; // the width of its view box; the height is 40
+
+/** How much is said when: by the client above, by the server below, and what is wrong. */
+function overview() {
+  const box = $("overview");
+  const [first, last] = [rows[shown[0]]?.t, rows[shown.at(-1)]?.t];
+  box.hidden = !(last - first > 0);
+  if (box.hidden) return;
+  const bins = { client: new Map(), server: new Map(), bad: new Map() };
+  for (const index of shown) {
+    const row = rows[index];
+    const at = Math.min(Math.floor(((row.t - first) / (last - first)) * BINS), BINS - 1);
+    for (const name of row.isProblem ? [row.by, "bad"] : [row.by]) bins[name].set(at, (bins[name].get(at) ?? 0) + 1);
+  }
+  const most = Math.max(...bins.client.values(), ...bins.server.values());
+  const bar = (at, from, height) => `M${at + 0.1} ${from}h.8v${height.toFixed(1)}h-.8z`;
+  const high = (count) => 1 + 17 * Math.sqrt(count / most); // one of many is to be seen, too
+  const draw = (name, path) => box.querySelector(`.${name}`).setAttribute("d", [...bins[name]].map(path).join(""));
+  draw("client", ([at, count]) => bar(at, 19.5, -high(count)));
+  draw("server", ([at, count]) => bar(at, 20.5, high(count)));
+  draw("bad", ([at]) => bar(at, 19, 2));
+  const [start, end] = box.querySelectorAll(".ends span");
+  start.textContent = duration(first * 1000);
+  end.textContent = duration(last * 1000);
+}
+
+function jump(event) {
+  const { left, width } = event.currentTarget.getBoundingClientRect();
+  const [first, last] = [rows[shown[0]].t, rows[shown.at(-1)].t];
+  const t = first + ((event.clientX - left) / width) * (last - first);
+  choose(shown.find((index) => rows[index].t >= t) ?? shown.at(-1));
+  drawn.get(chosen).scrollIntoView({ block: "center" });
+}
+
 // --- filters ------------------------------------------------------------------------
 
 const terms = () => $("words").value.split(/\s+/).filter(Boolean);
@@ -426,6 +483,7 @@ function filter() {
   position = new Map(shown.map((index, at) => [index, at]));
   $("shown").textContent = shown.length === rows.length ? number(rows.length) : `${number(shown.length)} of ${number(rows.length)}`;
   lay();
+  overview();
   // What is in sight must not wait for the observer.
   if (chunks.length) fill(chunks[0]);
   highlight();
@@ -507,6 +565,7 @@ list.addEventListener("click", (event) => event.target.closest("button.line") &&
 list.addEventListener("focusin", (event) => paint((chosen = indexOf(event.target))));
 list.addEventListener("mouseover", (event) => paint(indexOf(event.target)));
 list.addEventListener("mouseleave", () => paint());
+$("overview").addEventListener("click", jump);
 form.addEventListener("submit", (event) => event.preventDefault());
 form.addEventListener("input", filter);
 for (const element of document.querySelectorAll(".pick")) element.addEventListener("click", pick);

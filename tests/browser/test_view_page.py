@@ -198,6 +198,11 @@ def test_search_finds_words_inside_of_frames(
     shown.press("/")
     shown.call("page.keyboard.type", "tromsø")
     assert count(shown) == len(wanted) > 50
+    assert {"tromsø"} == set(
+        shown.look(
+            "[...document.querySelectorAll('.snippet mark')].map((e) => e.textContent.toLowerCase())"
+        )
+    )
     shown.call("page.fill", "#words", "tromsø (.*")
     assert count(shown) == 0
     shown.press("Escape")
@@ -258,6 +263,17 @@ def test_what_is_far_away_is_found(
     shown.call("page.click", "text=its answer")
     assert chosen_line(shown) == lines[last]
     assert count(shown) == ENTRIES
+
+
+def test_the_overview_leads_to_a_time(shown: Browser) -> None:
+    seconds = float(entries(r.busy(ENTRIES))[-1]["t"])
+    shown.call("page.click", "#overview svg")
+    chosen = shown.look("document.querySelector('.chosen .time').textContent")
+    assert float(chosen) == pytest.approx(seconds / 2, rel=0.05)
+    assert shown.look(
+        "(() => { const { top } = document.querySelector('.chosen').getBoundingClientRect();"
+        " return top > 0 && top < innerHeight; })()"
+    )
 
 
 def test_findings_are_marked_where_they_are(show: Show) -> None:

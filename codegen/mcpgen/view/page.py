@@ -6,6 +6,7 @@ it is looked at. Frames are in the data as text: what was sent is shown to the d
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -25,6 +26,8 @@ ROOM: Final = 64 * 1024 * 1024
 """Characters of frames that a page may hold; where there are more, each is clipped."""
 MARKS: Final = 5_000
 """Findings that a page may hold."""
+_UNSAFE: Final = re.compile("[<>&\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufeff]")
+"""What ends an element, or a line, or turns the text around it."""
 _RANKS: Final[tuple[Severity, ...]] = ("error", "warning", "note")
 
 
@@ -69,11 +72,9 @@ def page(
 
 def embedded(value: Any) -> str:
     """Any value as JSON that cannot end the script element which it stands in."""
-    # Outside of strings JSON has none of these characters.
+    # Outside of strings, JSON has none of these characters.
     text = json.encode(value).decode()
-    for char in "<>&\u2028\u2029\x7f":
-        text = text.replace(char, f"\\u{ord(char):04x}")
-    return text
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _data(session: Session, findings: Sequence[Finding], bars: Scale) -> dict[str, Any]:
