@@ -12,6 +12,7 @@ import typer
 from ..diff.command import diff
 from ..resources import VERSION
 from .bindings import generate
+from .lint import lint
 from .live import call, inspect
 from .look import ir, methods
 from .schema import app as schema_app
@@ -76,5 +77,6 @@ app.command("vendor")(vendor)
 app.command("inspect")(inspect)
 app.command("call")(call)
 app.command("view")(view)
+app.command("lint")(lint)
 
 __all__ = ["app"]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeGuard
+from typing import Any
 
-from ..diagnostics import clip
 from .rule import Rule
-from .seen import Id
+from .seen import Id, compact
 from .session import Journal, Session
+from .text import short
 from .versions import LEGACY, get
 from .words import INITIALIZE
 
@@ -125,15 +125,12 @@ MEMBERS = 10_000
 """Messages of one batch that are looked at."""
 
 
-def is_id(value: object) -> TypeGuard[Id]:
-    """Is it one, of a request or a response?"""
-    return type(value) is int or type(value) is str
-
-
 def check_id(journal: Journal, line: int, path: str, value: object) -> Id | None:
     """The id, if it can be used; what is wrong is reported."""
-    if is_id(value):
+    if type(value) is int:
         return value
+    if isinstance(value, str):
+        return compact(value)
     if isinstance(value, float) and value.is_integer():
         return int(value)  # 1.0 is an integer to JSON Schema
     if value is None:
@@ -159,7 +156,7 @@ def check_jsonrpc(
         journal.report(JSONRPC, line, "jsonrpc is missing", path)
         return
     found = frame["jsonrpc"]
-    shown = f'"{clip(found, 20)}"' if isinstance(found, str) else kind(found)
+    shown = f'"{short(found, 20)}"' if isinstance(found, str) else kind(found)
     if isinstance(found, (int, float)) and not isinstance(found, bool):
         shown = "a number"
     journal.report(JSONRPC, line, f'jsonrpc is {shown}, not "2.0"', f"{path}.jsonrpc")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..diagnostics import clip
 from ..recording import Entry
 from . import frames
 from .messages import OTHER, Call, Side
 from .rule import Rule
 from .seen import Id
 from .session import IN_FLIGHT, Family, Party, Session
+from .text import short
 from .words import LISTEN
 
 REUSED = Rule(
@@ -111,7 +111,7 @@ def answered(
 ) -> Call | None:
     """The request that a response answers, which waits no more."""
     id = frame.get("id")
-    if type(id) is not int and type(id) is not str:
+    if type(id) is not int:
         if "id" not in frame or id is None:
             _without_id(session, asker, line, side, frame, path)
             return None
@@ -124,6 +124,12 @@ def answered(
     if call is None:
         _unknown(session, asker, line, side, id, path)
     return call
+
+
+def void(asker: Party, id: Any) -> None:
+    """A response says nothing, but it was one."""
+    if type(id) is int or type(id) is str:
+        asker.pending.pop(id, None)
 
 
 def _unknown(
@@ -171,7 +177,9 @@ def _without_id(
     if asker.unreadable and "error" in frame:
         asker.unreadable -= 1
     elif asker.notified is not None:
-        told = f"it answers {clip(asker.notified.method, 60)} of line {asker.notified.line}"
+        told = (
+            f"it answers {short(asker.notified.method)} of line {asker.notified.line}"
+        )
         report(NOTIFICATION_ANSWERED, line, told, path)
     elif session.journal.whole and "error" in frame:
         told = f"the {OTHER[side]} sent nothing that this can answer"
@@ -180,13 +188,13 @@ def _without_id(
 
 def shown(id: object) -> str:
     """An id for people, quoted if it is a string."""
-    return f'"{clip(id, 40)}"' if isinstance(id, str) else clip(str(id), 40)
+    return f'"{short(id, 40)}"' if isinstance(id, str) else short(str(id), 40)
 
 
 def unanswered(session: Session, call: Call) -> None:
     """Say that nobody answered, unless that is as it should be."""
     if not call.cancelled and call.method != LISTEN:
-        told = f"{clip(call.method, 60)} with the id {shown(call.id)} got no answer"
+        told = f"{short(call.method)} with the id {shown(call.id)} got no answer"
         session.journal.report(UNANSWERED, call.line, told, call.path)
 
 

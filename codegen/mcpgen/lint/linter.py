@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from ..diagnostics import clip
 from ..recording import Entry, Header
 from . import frames, ids
 from .families import FAMILIES
@@ -17,6 +16,7 @@ from .http import Traffic
 from .messages import OTHER, Answer, Call, Side
 from .process import Process
 from .session import Journal, Session
+from .text import short
 from .versions import LEGACY, MODERN, get, known, likely
 from .words import INITIALIZE, PROTOCOL_VERSION, REDACTED
 
@@ -53,7 +53,7 @@ class Linter:
     def __init__(self, header: Header, version: str | None) -> None:
         self.journal = Journal(whole=version is None)
         if not header.raw:
-            self.journal.ignoring = f'"{REDACTED}"'
+            self.journal.redacted = REDACTED
         self.http = header.transport == "http"
         self._version = version
         self.process = Process(self.journal)
@@ -71,10 +71,10 @@ class Linter:
         """Something happened."""
         side = entry.source
         if side == "stderr" or side == "exit":
-            self.process.entry(line, entry, self.session)
+            self.process.entry(line, entry)
             return
-        if self.process.waits:
-            self.process.tell()
+        if self.journal.later:
+            self.process.explain()
         session = self.session
         if entry.http is not UNSET:
             session = self.traffic.entry(line, entry)
@@ -87,13 +87,13 @@ class Linter:
 
     def end(self) -> None:
         """The recording is over."""
-        self.process.tell()
+        self.process.explain()
         self.traffic.end()
 
     # --- frames -----------------------------------------------------------------------
 
     def _text(self, session: Session, line: int, entry: Entry, side: Side) -> None:
-        text = clip(entry.text or "", 60)
+        text = short(entry.text or "")
         if self.http:
             self.traffic.text(line, entry)
         elif side == "server":
@@ -108,12 +108,14 @@ class Linter:
             value = _decode(entry.frame)  # type: ignore[arg-type]
         except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
             session.parties[side].unreadable += 1
-            self.journal.report(frames.NOT_JSON, line, clip(str(error)))
+            self.journal.report(frames.NOT_JSON, line, short(str(error)))
             return
         except RecursionError:
             session.parties[side].unreadable += 1
             self.journal.report(frames.NOT_JSON, line, "it is nested too deeply")
             return
+        if entry.http is not UNSET:
+            self.traffic.frame(line, entry, side, value)
         try:
             if type(value) is list:
                 self._batch(session, line, entry, side, value)
@@ -153,7 +155,10 @@ class Linter:
             self._answer(session, line, entry, side, frame, path)
         else:
             session.parties[side].unreadable += 1
-            rule = frames.NEITHER if "id" in frame else frames.NOT_A_MESSAGE
+            rule = frames.NOT_A_MESSAGE
+            if "id" in frame:
+                rule = frames.NEITHER
+                ids.void(session.parties[OTHER[side]], frame["id"])
             told = "neither a method, nor a result, nor an error is there"
             self.journal.report(rule, line, told, path)
 
@@ -181,7 +186,7 @@ class Linter:
             self.journal.report(frames.CALL_AND_ANSWER, line, told, path)
             return
         id = frame.get("id", _MISSING)
-        if id is not _MISSING and type(id) is not int and type(id) is not str:
+        if id is not _MISSING and type(id) is not int:
             id = frames.check_id(self.journal, line, path, id)
             if id is None:
                 party.unreadable += 1

@@ -17,6 +17,7 @@ Key: TypeAlias = Id | tuple[int, Id]
 """An id in its scope: a session, or one exchange over HTTP."""
 
 OTHER: dict[Side, Side] = {"client": "server", "server": "client"}
+KEPT_NAME = 200
 KEPT = 16 * 1024
 """Requests that wait for an answer are kept if they have no more bytes."""
 
@@ -69,8 +70,11 @@ class Call:
                 about = params.get(named)
                 self.about = about[:200] if type(about) is str else None
             self.params = None
-        if self.entry.frame is not UNSET and len(memoryview(self.entry.frame)) > KEPT:
+        frame = self.entry.frame
+        if frame is not UNSET and len(memoryview(frame)) > KEPT:
             self.entry = replace(self.entry, frame=UNSET, cut=True)
+            self.meta = None
+            self.method = self.method[:KEPT_NAME]
 
     def reread(self) -> dict[str, Any] | None:
         """Its params once more, unless they were too large to be kept."""

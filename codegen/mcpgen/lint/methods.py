@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, Final
 
-from ..diagnostics import clip, did_you_mean
+from ..diagnostics import did_you_mean
+from ..recording import Entry
 from .messages import Answer, Call
 from .rule import Rule
 from .session import Family, Session
+from .text import short
 from .versions import Check, Row, having
-from .words import INITIALIZED
+from .words import CLIENT_CAPABILITIES, INITIALIZED, PROTOCOL_VERSION
 
 FOLKLORE_METHOD = Rule(
     "method-folklore",
@@ -99,6 +100,12 @@ FOLKLORE: Final = {
 nothing when there is no such thing.
 """
 
+STATELESS_KEYS: Final = (
+    "$.params._meta",
+    f'$.params._meta["{PROTOCOL_VERSION}"]',
+    f'$.params._meta["{CLIENT_CAPABILITIES}"]',
+)
+"""What is missing there, `meta-missing` tells better."""
 AT_MOST: Final = 10
 """So many issues of one message are told."""
 
@@ -127,8 +134,12 @@ class Methods(Family):
         if row.check is not None and not call.entry.cut:
             if call.params is not None:
                 if issues := row.check(call.params, "$.params"):
-                    self._issues(PARAMS, call.line, call.path, call.method, issues)
-            elif row.required:
+                    if call.version.modern:
+                        issues = [i for i in issues if not _is_meta(i)]
+                    self._issues(
+                        PARAMS, call.entry, call.line, call.path, call.method, issues
+                    )
+            elif row.required and not (call.version.modern and call.id is not None):
                 told = f"{call.method}: required, but missing"
                 self.report(PARAMS, call.line, told, f"{call.path}.params")
 
@@ -138,21 +149,26 @@ class Methods(Family):
         if call is None or call.row is None or answer.entry.cut:
             return
         results = call.row.results
-        if len(results) == 1:
+        if len(results) == 1 and not call.version.traits.input_required:
             issues = results[0][1](result, "$.result")
         else:
             issues = fitting(results, result)
         if issues:
-            self._issues(RESULT, answer.line, answer.path, call.method, issues)
+            self._issues(
+                RESULT, answer.entry, answer.line, answer.path, call.method, issues
+            )
 
     def _issues(
-        self, rule: Rule, line: int, path: str, method: str, issues: Iterable[Any]
+        self, rule: Rule, entry: Entry, line: int, path: str, method: str, issues: Any
     ) -> None:
-        ignoring = self.session.journal.ignoring
+        hidden = self.session.journal.redacted
+        redacted = hidden and hidden.encode() in bytes(entry.frame)  # type: ignore[arg-type]
         for issue in list(issues)[:AT_MOST]:
-            if not (ignoring and ignoring in issue[1]):
-                # A member of a batch stands deeper than the validator knows.
-                self.report(rule, line, f"{method}: {issue[1]}", path + issue[0][1:])
+            # The recorder makes a string of every secret.
+            if redacted and issue[1].endswith(("got a string", f'got "{hidden}"')):
+                continue
+            # A member of a batch stands deeper than the validator knows.
+            self.report(rule, line, f"{method}: {issue[1]}", path + issue[0][1:])
 
     def _odd(self, call: Call, row: Row) -> None:
         version = call.version.name
@@ -172,7 +188,7 @@ class Methods(Family):
     def _stranger(self, call: Call) -> None:
         """A method that the version does not have, or not of this kind."""
         version, method, where = call.version, call.method, f"{call.path}.method"
-        name = clip(method, 60)
+        name = short(method)
         if version.knows(method):
             is_request = method in version.requests
             told = (
@@ -195,6 +211,10 @@ class Methods(Family):
             self.report(UNKNOWN_METHOD, call.line, told, where, hint)
 
 
+def _is_meta(issue: Any) -> bool:
+    return issue[0] in STATELESS_KEYS and issue[1].startswith("required")
+
+
 def fitting(results: tuple[tuple[str, Check], ...], result: Any) -> list[Any]:
     """The issues of a result that may be one of several: none if it fits one of them.
 
@@ -203,7 +223,7 @@ def fitting(results: tuple[tuple[str, Check], ...], result: Any) -> list[Any]:
     asks = isinstance(result, dict) and result.get("resultType") == "input_required"
     chosen = [each for each in results if ("InputRequired" in each[0]) == asks]
     first: list[Any] = []
-    for _, check in chosen or results:
+    for _, check in chosen:  # none: the method cannot ask, which is another rule's
         issues = check(result, "$.result")
         if not issues:
             return []

@@ -6,7 +6,8 @@ from msgspec import UNSET
 
 from ..recording import Entry
 from .rule import Rule
-from .session import Journal, Session
+from .session import Journal
+from .text import short
 
 EXIT = Rule(
     "server-exit",
@@ -24,18 +25,24 @@ class Process:
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
-        self.waits = False
 
-    def entry(self, line: int, entry: Entry, session: Session) -> None:
+    def entry(self, line: int, entry: Entry) -> None:
         """A line of stderr, or the end."""
         if entry.source == "stderr":
             text = entry.text if entry.text is not UNSET else ""
-            self._journal.stderr.append((line, text[:300]))
-        elif entry.code is not UNSET and entry.code != 0:
+            self._journal.stderr.append(short(text, 160))
+            return
+        self.explain()
+        if entry.code is not UNSET and entry.code != 0:
             code = entry.code
             told = f"status {code}" if code > 0 else f"signal {-code}"
             self._journal.report(EXIT, line, f"the server ended with {told}")
 
-    def tell(self) -> None:
-        """More of stderr than this does not come."""
-        self.waits = False
+    def explain(self) -> None:
+        """Tell the failures that waited for more of stderr, with what came."""
+        journal = self._journal
+        shown = " | ".join(journal.stderr)
+        for rule, line, told, path in journal.later:
+            fix = f"{rule.fix}, which says: {shown}" if shown else ""
+            journal.report(rule, line, told, path, fix)
+        journal.later.clear()

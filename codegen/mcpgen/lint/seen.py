@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from hashlib import blake2b
 from typing import Final, TypeAlias
 
 Id: TypeAlias = str | int
@@ -11,6 +12,13 @@ LIMIT: Final = 10_000
 """That many ranges of integers, and that many strings, are remembered; then the oldest
 are forgotten. Counting clients need one range.
 """
+LENGTH: Final = 200
+"""Longer strings are remembered by their digest."""
+
+
+def compact(id: str) -> str:
+    """The same string, or what stands for it: ids of a megabyte are not kept."""
+    return id if len(id) <= LENGTH else "#" + blake2b(id.encode()).hexdigest()
 
 
 class Seen:
@@ -24,14 +32,14 @@ class Seen:
 
     def __contains__(self, id: Id) -> bool:
         if isinstance(id, str):
-            return id in self._words
+            return compact(id) in self._words
         at = bisect_right(self._starts, id) - 1
         return at >= 0 and id < self._ends[at]
 
     def add(self, id: Id) -> None:
         """Remember one more."""
         if isinstance(id, str):
-            self._words[id] = None
+            self._words[compact(id)] = None
             if len(self._words) > LIMIT:
                 del self._words[next(iter(self._words))]
             return

@@ -23,10 +23,12 @@ class Journal:
         self.whole = whole
         """A whole session, not messages out of context?"""
         self.found: list[Finding] = []
-        self.stderr: deque[tuple[int, str]] = deque(maxlen=8)
-        """The last lines, with their numbers."""
-        self.ignoring = ""
-        """Issues that quote this text are the recorder's, not the session's."""
+        self.stderr: deque[str] = deque(maxlen=5)
+        """The last lines of it."""
+        self.later: list[tuple[Rule, int, str, str]] = []
+        """Failures whose reason may still come on stderr."""
+        self.redacted = ""
+        """What the recorder wrote in place of secrets, if it did."""
 
     def report(
         self, rule: Rule, line: int, message: str, path: str = "$", fix: str = ""
@@ -89,6 +91,10 @@ class Session:
         """The one agreed on, else the last one that a message named."""
         self.agreed = False
         """Was initialize answered?"""
+        self.event_source = False
+        """Over HTTP, do all answers come on one stream of events?"""
+        self.late = False
+        """Had it begun before the recording did?"""
         self.parties: dict[Side, Party] = {"client": Party(), "server": Party()}
         self.families: list[Family] = []
         self.on_request: list[Callable[[Call], None]] = []

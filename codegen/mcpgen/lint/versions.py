@@ -57,6 +57,12 @@ class Version:
         self.codes: dict[int, str] = {
             code.value: code.name for code in methods.ErrorCode
         }
+        self.error_checks: dict[str, Check] = {
+            name: check
+            for name in self.codes.values()
+            if (check := self._error_check(name)) is not None
+        }
+        """What a code is called → the validator of its error, where there is one."""
 
     def __repr__(self) -> str:
         return f"Version({self.name!r})"
@@ -74,6 +80,12 @@ class Version:
             getattr(row, "embedded", False),
             row.deprecated,
         )
+
+    def _error_check(self, name: str) -> Check | None:
+        # HEADER_MISMATCH → HeaderMismatchError, a message whose `error` is what counts.
+        wanted = name.replace("_", "").lower() + "errorerror"
+        found = (check for n, check in self.validators.items() if n.lower() == wanted)
+        return next(found, None)
 
     def knows(self, method: str) -> bool:
         """Has it this request or notification?"""

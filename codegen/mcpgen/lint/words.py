@@ -18,6 +18,7 @@ UPDATED: Final = "notifications/resources/updated"
 
 SET_LEVEL: Final = "logging/setLevel"
 CALL: Final = "tools/call"
+READ: Final = "resources/read"
 LIST_TOOLS: Final = "tools/list"
 
 PROTOCOL_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
