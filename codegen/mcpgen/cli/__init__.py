@@ -16,6 +16,7 @@ from .lint import lint
 from .live import call, inspect
 from .look import ir, methods
 from .schema import app as schema_app
+from .trace import trace
 from .vendor import check, vendor
 from .view import view
 
@@ -76,7 +77,8 @@ app.command("methods")(methods)
 app.command("vendor")(vendor)
 app.command("inspect")(inspect)
 app.command("call")(call)
-app.command("view")(view)
+app.command("trace", context_settings={"allow_interspersed_args": False})(trace)
 app.command("lint")(lint)
+app.command("view")(view)
 
 __all__ = ["app"]

@@ -84,7 +84,13 @@ class Book:
         except (DecodeError, UnicodeDecodeError):
             self.text(t, side, frame, http)
         else:
-            self._add(_about(Entry(t=_round(t), source=side, frame=Raw(data), http=http), t, asked))
+            self._add(
+                _about(
+                    Entry(t=_round(t), source=side, frame=Raw(data), http=http),
+                    t,
+                    asked,
+                )
+            )
 
     def text(
         self, t: float, source: Source, frame: Frame, http: Http | UnsetType = UNSET
@@ -183,8 +189,7 @@ def _round(t: float) -> float:
 
 
 def _iso(seconds: float) -> str:
-    from datetime import datetime, timezone
+    from datetime import UTC, datetime
 
-    moment = datetime.fromtimestamp(seconds, timezone.utc)
+    moment = datetime.fromtimestamp(seconds, UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-

@@ -1,4 +1,4 @@
-"""`mcpgen trace -- COMMAND`, from its options to its end.
+"""`mcpgen trace`, from its options to its end.
 
 A host waits for this before its server starts, so nothing heavy is imported before that:
 no typer, no msgspec, no dataclass.
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from .book import Book
+    from .exchanges import Exchanges
     from .session import Session
 
 _FLAGS = ("--raw", "--live", "--force")
@@ -100,7 +101,47 @@ def trace(options: Options) -> NoReturn:
     end_like(status)
 
 
-def opened(options: Options, file: int, transport: str, target: str, since: float) -> Book:
+def proxy(options: Options, url: str, port: int) -> None:
+    """Pass on what comes to a port of ours, and record it, until a signal ends it."""
+    import asyncio
+    from urllib.parse import urlsplit
+
+    from ..diagnostics import fail
+    from ..runtime.client.http1 import locate
+    from .backlog import warn
+    from .proxy import Proxy, Upstream
+
+    try:
+        origin, authority, host, upstream_port, _ = locate(url)
+    except ValueError as error:
+        raise fail("target-malformed", f"it is {error}", file="--http") from None
+    shown = urlsplit(url)
+    file, path = create(options.output, force=options.force)
+    backlog = Backlog(_exchanges(options, file, url))
+
+    def ready(port: int) -> None:
+        backlog.start()
+        rest = "?…" if shown.query else ""
+        warn(f"connect to http://127.0.0.1:{port}{shown.path or '/'}{rest}")
+
+    upstream = Upstream(origin, authority, host, upstream_port)
+    try:
+        asyncio.run(Proxy(upstream, backlog).serve(port, ready))
+    except KeyboardInterrupt:  # Windows
+        pass
+    except OSError as error:
+        os.unlink(path)
+        raise fail(
+            "port-unusable",
+            f"cannot listen on 127.0.0.1:{port}: {error.strerror}",
+            hint="without --port there is always a free one",
+        ) from None
+    backlog.close()
+
+
+def _opened(
+    options: Options, file: int, transport: str, target: str, since: float
+) -> Book:
     """The book of a session, with its header."""
     from .book import Book
     from .redaction import Nothing, Redaction
@@ -112,15 +153,28 @@ def opened(options: Options, file: int, transport: str, target: str, since: floa
 
         show = printer()
     book = Book(file, redaction, show)
-    shown = redaction.command(options.command) if options.command else redaction.text(target)
+    shown = (
+        redaction.command(options.command)
+        if options.command
+        else redaction.text(target)
+    )
     book.begin(transport, shown, options.raw, since)
     return book
+
+
+def _exchanges(options: Options, file: int, url: str) -> Callable[[float], Exchanges]:
+    def make(since: float) -> Exchanges:
+        from .exchanges import Exchanges
+
+        return Exchanges(_opened(options, file, "http", url, since))
+
+    return make
 
 
 def _recorder(options: Options, file: int) -> Callable[[float], Session]:
     def make(since: float) -> Session:
         from .session import Session
 
-        return Session(opened(options, file, "stdio", "", since))
+        return Session(_opened(options, file, "stdio", "", since))
 
     return make

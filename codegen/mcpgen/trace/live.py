@@ -40,7 +40,9 @@ def line(entry: Entry, width: int = WIDTH, *, coloured: bool = False) -> str:
     start = f"{entry.t:9.3f} {_ARROWS[entry.source]} {subject}"
     room = max(width - len(start) - 2, 0)
     # Only what will be shown is made printable: a frame may have megabytes.
-    rest = clipped(printable(" ".join(detail[: 2 * room].split())), room) if room else ""
+    rest = (
+        clipped(printable(" ".join(detail[: 2 * room].split())), room) if room else ""
+    )
     if not coloured:
         return f"{start}  {rest}".rstrip()
     end = f"  \x1b[{_FAINT}m{rest}\x1b[0m" if rest else ""
@@ -52,11 +54,19 @@ def _said(entry: Entry) -> tuple[str, str, str]:
     colour = _COLOURS[entry.source]
     if entry.source == "exit":
         code = entry.code
-        ended = f"status {code}" if isinstance(code, int) and code >= 0 else f"signal {-(code or 0)}"
+        ended = (
+            f"status {code}"
+            if isinstance(code, int) and code >= 0
+            else f"signal {-(code or 0)}"
+        )
         return f"the server ended: {ended}", "", colour
     if entry.frame is UNSET:
         if entry.text is not UNSET:
-            return ("" if entry.source == "stderr" else "no message:"), entry.text, colour
+            return (
+                ("" if entry.source == "stderr" else "no message:"),
+                entry.text,
+                colour,
+            )
         return _of_http(entry), "", colour
     try:
         shown = _SHOWN.decode(entry.frame)

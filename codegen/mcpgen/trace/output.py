@@ -18,7 +18,9 @@ def create(path: str, *, force: bool) -> tuple[int, str]:
     again with the same command. No link is followed, and nothing is overwritten unless
     `force` says so; even then the old file is not written to, but replaced.
     """
-    if path.endswith("/") or os.path.isdir(path):
+    if path.endswith("/"):
+        os.makedirs(path, mode=0o700, exist_ok=True)
+    if os.path.isdir(path):
         began = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
         path = os.path.join(path, f"{began}-{os.getpid()}.jsonl")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
@@ -29,7 +31,9 @@ def create(path: str, *, force: bool) -> tuple[int, str]:
     except FileExistsError:
         raise _refused(path, force) from None
     except OSError as error:
-        raise _problem("output-unwritable", path, error.strerror or str(error)) from None
+        raise _problem(
+            "output-unwritable", path, error.strerror or str(error)
+        ) from None
 
 
 def _is_file(path: str) -> bool:
@@ -41,8 +45,12 @@ def _is_file(path: str) -> bool:
 
 def _refused(path: str, force: bool) -> CompileError:
     if force:
-        return _problem("output-occupied", path, "it is no file, but a link or the like")
-    hint = "replace it with --force, or name a directory: every session gets a file there"
+        return _problem(
+            "output-occupied", path, "it is no file, but a link or the like"
+        )
+    hint = (
+        "replace it with --force, or name a directory: every session gets a file there"
+    )
     return _problem("output-occupied", path, "there is a file of that name", hint)
 
 

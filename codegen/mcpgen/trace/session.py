@@ -17,7 +17,11 @@ class Session:
 
     def __init__(self, book: Book) -> None:
         self._book = book
-        self._lines = {"client": Lines(), "server": Lines(), "stderr": Lines(LONGEST_TEXT)}
+        self._lines = {
+            "client": Lines(),
+            "server": Lines(),
+            "stderr": Lines(LONGEST_TEXT),
+        }
 
     def take(self, t: float, what: tuple[str, bytes] | int) -> None:
         """What a pipe carried (nothing: it has ended), or the status of the server."""

@@ -41,7 +41,12 @@ class Pump(threading.Thread):
 
     def run(self) -> None:
         """Carry all of it."""
-        name, source, sink, note = self.name, self._source, self._sink, self._backlog.note
+        name, source, sink, note = (
+            self.name,
+            self._source,
+            self._sink,
+            self._backlog.note,
+        )
         with suppress(OSError):  # nobody reads it, or a terminal is gone
             while chunk := _read(source):
                 # Noted first: what answers it is noted later, however quick it is.
@@ -71,7 +76,7 @@ def run(command: Sequence[str], backlog: Backlog) -> int:
     try:
         pid = os.posix_spawnp(
             command[0],
-            command,
+            list(command),
             os.environ,
             file_actions=[(dup, stdin, 0), (dup, stdout, 1), (dup, stderr, 2)],
             setsigmask=before,

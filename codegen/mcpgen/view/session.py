@@ -16,6 +16,9 @@ from .timing import Latency, Tally
 CLIP: Final = 128 * 1024
 """Characters of a frame that are kept."""
 
+ALIKE: Final = 100
+"""Requests with the same id that wait for an answer; the oldest are forgotten."""
+
 Kind = FrameKind | Literal["text", "stderr", "exit", "http"]
 
 
@@ -180,6 +183,7 @@ class _Pairs:
         self.names: dict[str, Implementation] = {}
         self.version = ""
         self._open: dict[tuple[Source, str], list[_Request]] = {}
+        """By id; over HTTP every client has its own."""
         self._tallies: dict[tuple[Source, str], Tally] = {}
 
     def add(self, row: Row, said: Iterable[Message]) -> None:
@@ -199,7 +203,9 @@ class _Pairs:
 
     def _asked(self, row: Row, message: Message) -> None:
         key = (row.source, message.id)
-        self._open.setdefault(key, []).append(_Request(row, message.method))
+        waiting = self._open.setdefault(key, [])
+        waiting.append(_Request(row, message.method))
+        del waiting[:-ALIKE]
         self._tally(row.source, message.method).requests += 1
 
     def _answered(self, row: Row, message: Message) -> None:
