@@ -106,7 +106,8 @@ def view(
         if target:
             _refuse_strangers(target, file, force)
         with _opened(file) as recording:
-            text = _drawn(recording, file, mermaid, limit)
+            shown = "stdin" if file == STDIO else file
+            text = _drawn(recording, shown, mermaid, limit)
         if target is None:
             sys.stdout.buffer.write(text.encode())
             sys.stdout.buffer.flush()
