@@ -22,6 +22,7 @@ from .templates import app as templates_app
 from .trace import trace
 from .update import update
 from .vendor import check, vendor
+from .view import view
 
 app = typer.Typer(
     name="mcpgen",
@@ -87,10 +88,11 @@ app.command("new")(new)
 app.command("vendor")(vendor)
 app.command("update")(update)
 app.add_typer(templates_app, name="templates")
-app.command("client")(client)
 app.command("inspect")(inspect)
 app.command("call")(call)
-app.command("lint")(lint)
+app.command("client")(client)
 app.command("trace", context_settings={"allow_interspersed_args": False})(trace)
+app.command("lint")(lint)
+app.command("view")(view)
 
 __all__ = ["app"]
