@@ -54,6 +54,7 @@ _LIMITS = {
     "maxProperties": ("max_length", ("map",)),
 }
 """Keyword → how msgspec calls it, and the kinds that it is about."""
+_UNFIT = re.compile(r'["\\\x00-\x1f]')
 _WIDER = {"integer": ("number",)}
 _STRUCTURE = {
     *("type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref", "items"),
@@ -403,6 +404,8 @@ class _Reader:
             raise Inexact(f"{pointer}/required", "accepts nothing")
         properties = properties | {k: True for k in required if k not in properties}
         names = python_names(list(properties), pointer)
+        if any(_UNFIT.search(wire) for wire in properties):
+            raise Inexact(pointer, "a key with characters that msgspec does not take")
         members = [
             Member(
                 wire,
