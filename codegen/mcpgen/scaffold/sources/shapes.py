@@ -326,11 +326,16 @@ class _Reader:
     ) -> Shape:
         if not isinstance(arms, list) or not arms:
             raise Inexact(f"{pointer}/{word}", "no list")
-        shapes = []
+        shapes: list[Shape] = []
         for number, arm in enumerate(arms):
             if rest and not (isinstance(arm, dict) and arm.get("type") == rest["type"]):
                 raise Inexact(pointer, f"a type beside {word}")
-            shapes.append(self._read(arm, path, f"{pointer}/{word}/{number}"))
+            shape = self._read(arm, path, f"{pointer}/{word}/{number}")
+            if shape.kind == "union" and shape.said:
+                raise Inexact(
+                    f"{pointer}/{word}", "a union that is described in another"
+                )
+            shapes += shape.of if shape.kind == "union" else [shape]
         if len(shapes) == 1:
             only = shapes[0]
             if only.said.keys() & said.keys():
