@@ -13,9 +13,12 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +26,14 @@ import black
 import pytest
 from mcpgen.catalog import Catalog, module_name
 from mcpgen.cli import app, wizard
+from mcpgen.cli.new import is_document
 from mcpgen.cli.targets import find_target
 from mcpgen.diagnostics import CompileError
 from mcpgen.runtime import Client
-from mcpgen.scaffold.names import package_name
-from mcpgen.scaffold.plan import HTTP, MSGSPEC, Request, is_owned, plan
+from mcpgen.scaffold.names import LONGEST, package_name
+from mcpgen.scaffold.plan import HTTP, MSGSPEC, VENDORED, Request, is_owned, plan
 from mcpgen.scaffold.put import put
+from mcpgen.scaffold.sources import read
 from typer.testing import CliRunner, Result
 
 from .test_publish import FAILURES, Faults, everything
@@ -188,6 +193,18 @@ def _looked_at(project: Path, package: str, choice: Choice) -> None:
     assert {p.name for p in protocol.glob("v*")} == {module_name(v) for v in versions}
 
 
+@pytest.mark.parametrize("source", [None, *SOURCES])
+def test_a_long_name_breaks_no_line(source: str | None) -> None:
+    name = "-".join(["server"] * 6)[:LONGEST]
+    package, read_as = name.replace("-", "_"), {"runtime": VENDORED}
+    found = source and read(
+        SOURCES[source].encode(), source, package=package, **read_as
+    )
+    for path, text in plan(Request(name, source=found or None), Catalog()).items():
+        if path.endswith(".py") and not is_owned(path):
+            assert black.format_str(text, mode=black.Mode()) == text, path
+
+
 def test_its_tests_run_from_its_own_directory(here: Path) -> None:
     """As `make test` runs them, without what it installs."""
     run("weather")
@@ -272,7 +289,7 @@ async def _asked(client: Client) -> str:
         result = await client.call_tool("count", text="one two")
         assert not result.is_error
         (block,) = result.content
-        assert block.text == '{"words":2,"characters":7}'
+        assert getattr(block, "text", "") == '{"words":2,"characters":7}'
         return client.version
 
 
@@ -390,6 +407,54 @@ def test_it_stands_alone_inside_another_project(here: Path) -> None:
     assert everything(here) == before
 
 
+# --- from documents and servers -------------------------------------------------------
+
+
+def test_from_a_server_that_is_started(here: Path) -> None:
+    """By its command line, and by its name in the file of a host."""
+    run("weather")
+    env = {"PYTHONPATH": str(here / "weather/src")}
+    entry = {"command": sys.executable, "args": ["-m", "weather"], "env": env}
+    Path("hosts.json").write_text(json.dumps({"mcpServers": {"theirs": entry}}))
+    line = f"env PYTHONPATH='{env['PYTHONPATH']}' {sys.executable} -m weather"
+    shown = run("one", "--from", line).stdout
+    assert "1 tool to fill in, in tools.py" in shown
+    run("two", "--from", "theirs", "--config", "hosts.json")
+    text = (here / "one/src/one/tools.py").read_text()
+    assert "async def count(" in text
+    assert (here / "two/src/two/tools.py").read_text() == text
+
+
+def test_from_an_address(here: Path) -> None:
+    handler = partial(_Quiet, directory=str(here))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever).start()
+        try:
+            Path("tools.json").write_text(SOURCES["tools.json"])
+            url = f"http://127.0.0.1:{server.server_port}/tools.json?token=secret"
+            run("weather", "--from", url)
+            told = refused(here.parent, "w", "--from", url.replace("tools", "none"))
+        finally:
+            server.shutdown()
+    assert "async def add(" in (here / "weather/src/weather/tools.py").read_text()
+    assert "url-unreachable" in told
+    assert "secret" not in told
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+def test_what_is_a_document_and_what_a_server(here: Path) -> None:
+    Path("tools").touch()
+    Path("my tools.json").touch()
+    Path("server").touch(0o755)
+    documents = ["tools", "a.json", "a.yml", "https://a/b.yaml?c", "my tools.json"]
+    servers = ["server", "./server", "https://a/mcp", "python a.py --b c.json", ".", ""]
+    assert [text for text in documents + servers if is_document(text)] == documents
+
+
 # --- what will not do -----------------------------------------------------------------
 
 BAD_NAMES = {
@@ -421,7 +486,7 @@ BAD_NAMES = {
     "newline": "weather\n",
     "quote": 'weather"',
     "template": "{{ 1 }}",
-    "long": "w" * 65,
+    "long": "w" * 41,
 }
 
 
@@ -632,6 +697,26 @@ def test_the_wizard_asks_for_all_that_matters(here: Path) -> None:
     shutil.rmtree("weather")
     run("weather", "--http", "--versions", OLDEST)
     assert everything(here) == made
+
+
+def test_the_wizard_on_a_terminal(here: Path) -> None:
+    ours, theirs = os.openpty()
+    try:
+        os.write(ours, b"weather\n\n\n\n\n")
+        with subprocess.Popen(
+            [sys.executable, "-m", "mcpgen", "new"],
+            stdin=theirs,
+            stderr=theirs,
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as process:
+            shown, _ = process.communicate(timeout=60)
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert process.returncode == 0
+    assert shown.endswith("    cd weather\n    make test\n")
+    assert (here / "weather/README.md").is_file()
 
 
 @pytest.mark.usefixtures("asked")

@@ -79,10 +79,10 @@ def new(
     version on stdio and HTTP, and begins with a tool, a resource and a prompt that show
     how. Without NAME, on a terminal, you are asked for all that matters.
 
-    SOURCE is a file (a tools/list result, an OpenAPI document; JSON or YAML) or a server
-    that is running or can be started: a URL, a command line in quotes, or with --config
-    a name. From tools come typed stubs to fill in; from OpenAPI, a typed tool for every
-    operation, which calls it.
+    SOURCE is a document (a tools/list result, an OpenAPI document; a file or address
+    that ends in .json, .yaml or .yml) or a server: a URL, a command line in quotes, or
+    with --config a name. From a list of tools come typed stubs to fill in; from OpenAPI,
+    a typed tool for every operation, which calls it.
 
     \b
     Examples:
@@ -116,9 +116,9 @@ def new(
             from ..scaffold.sources import read
 
             runtime = INSTALLED if wanted.package else VENDORED
-            source = read(*data, package=module, runtime=runtime)
-            notes += source.notes
-            request = replace(request, source=source)
+            found = read(*data, package=module, runtime=runtime)
+            notes += found.notes
+            request = replace(request, source=found)
         files = plan(request, Catalog())
         if not dry_run:
             put(files, path)
@@ -157,18 +157,19 @@ def _document(source: str | None, config: Path | None) -> tuple[bytes, str] | No
         if config is not None:
             raise fail("option-pointless", "--config is for the SOURCE of --from")
         return None
-    from .sourcing import document, tools
+    if config is None and is_document(source):
+        from .documents import document
 
-    if config is None and _is_document(source):
-        return document(Path(source))
+        return document(source)
+    from .listing import tools
+
     return tools(source, config)
 
 
-def _is_document(text: str) -> bool:
+def is_document(text: str) -> bool:
     """A file that is no program, or what can only be meant as one."""
-    if "://" in text:
-        return False
-    if text.endswith((".json", ".yaml", ".yml")):
+    name = text.partition("?")[0]
+    if name.endswith((".json", ".yaml", ".yml")) and len(text.split()) == 1:
         return True
     try:
         return Path(text).is_file() and not os.access(text, os.X_OK)
@@ -191,7 +192,8 @@ def _tell(
         home = "/".join(copied[0].split("/")[:3])
         typer.echo(f"{shown / home}: {len(copied)} files, which mcpgen keeps")
     if source:
-        what = {"tools": "to fill in", "openapi": "which call the API"}[source.kind]
-        typer.echo(f"{len(source.tools)} tools, {what}, in tools.py")
+        what = {"tools": "to fill in", "openapi": "over the API"}[source.kind]
+        count = len(source.tools)
+        typer.echo(f"{count} tool{'s' * (count != 1)} {what}, in tools.py")
     if not is_dry:
         typer.echo(f"\nNow:\n\n    cd {shown}\n    make test")

@@ -8,7 +8,8 @@ import sys
 
 from ..diagnostics import CompileError, clip, fail
 
-LONGEST = 64
+LONGEST = 40
+"""Hosts put the name of a server before those of its tools, and models take 64 letters."""
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 """As pip knows it (PEP 508)."""
 _SEPARATORS = re.compile(r"[-_.]+")
@@ -49,4 +50,4 @@ def package_name(name: str, needed: tuple[str, ...] = ()) -> str:
 
 
 def _refused(name: str, message: str) -> CompileError:
-    return fail("name", f'"{clip(name, LONGEST)}" {message}', hint=_HINT)
+    return fail("name", f'"{clip(name, 64)}" {message}', hint=_HINT)

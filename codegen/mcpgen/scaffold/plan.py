@@ -86,12 +86,11 @@ def _own(request: Request, package: str) -> dict[str, str]:
         "http": request.http,
         "runtime": INSTALLED if request.package else VENDORED,
         "is_vendored": not request.package,
-        "is_sample": request.source is None,
+        "source": request.source,
+        "source_names": _names(request.source),
         "dependencies": _toml(_dependencies(request)),
         "http_dependencies": _toml(_http(request)),
         "record": "" if request.package else _record(request, package),
-        "register": request.source.register if request.source else "",
-        "lifespan": request.source.lifespan if request.source else "",
     }
     return {
         path: env.get_template(f"project/{template}.jinja").render(context)
@@ -131,6 +130,12 @@ def _http(request: Request) -> tuple[str, ...]:
 def _record(request: Request, package: str) -> str:
     copy = Vendored(parts=("runtime",), versions=request.versions)
     return as_toml(f"src/{package}/_mcp", copy)
+
+
+def _names(source: Source | None) -> str:
+    """What `server.py` imports from `tools.py`."""
+    names = (source.lifespan, source.register) if source else ()
+    return ", ".join(sorted(filter(None, names)))
 
 
 def _toml(requirements: tuple[str, ...]) -> str:

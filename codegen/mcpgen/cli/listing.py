@@ -1,4 +1,4 @@
-"""What `--from` names, as the bytes of a document."""
+"""The tools of a server, as the document that `mcpgen new --from` reads."""
 
 from __future__ import annotations
 
@@ -6,19 +6,11 @@ from pathlib import Path
 
 from msgspec import Raw, json
 
-from ..load import MAX_BYTES
 from ..protocol.newest import types
 from .connecting import Access, explaining, run
 from .targets import find_target
 
 SECONDS = 60.0
-
-
-def document(path: Path) -> tuple[bytes, str]:
-    """What is in a file, and what the file is called."""
-    with path.open("rb") as file:
-        # One more than is allowed: whoever reads it says so.
-        return file.read(MAX_BYTES + 1), path.name
 
 
 def tools(text: str, config: Path | None) -> tuple[bytes, str]:
