@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import quote
 
 from ...names import MAX_NAME, pascal_case
@@ -118,9 +118,8 @@ class _Read:
             self.members.append(self.body)
         self.result: Shape | None = None
         if operation.result is not None:
-            self.result = shapes.read(
-                operation.result[0], api.root, f"{self.scope}Result"
-            )
+            shape = shapes.read(operation.result[0], api.root, f"{self.scope}Result")
+            self.result = replace(shape, said={})  # nobody reads it at this place
 
     def shapes(self) -> dict[str, Shape]:
         """What needs a type, under the names in the holder."""

@@ -35,7 +35,7 @@ Kind = Literal[
 ]
 
 MAX_DEPTH = 48
-MAX_INLINED = 50
+MAX_INLINED = 20
 """Schemas that are written out in place of references to them, at one place."""
 
 _SCALARS = ("null", "boolean", "integer", "number", "string")
