@@ -16,7 +16,7 @@ from typing import Any
 import black
 import pytest
 from black.mode import TargetVersion
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator, SchemaError
 from mcpgen.diagnostics import CompileError
 from mcpgen.runtime import Client
 from mcpgen.runtime.functions import ArgumentError
@@ -413,6 +413,85 @@ def _binds(entry: Any, value: Any) -> bool:
     except ArgumentError:
         return False
     return True
+
+
+JUNK: list[Any] = [
+    *(None, 0, 1.5, "", "string", [], [1], {"$ref": 5}, {"type": [[]]}, {"type": {}}),
+    *({"enum": {}}, {"allOf": [{"properties": []}]}, {"anyOf": []}, {"anyOf": [7]}),
+    *({"required": [[]]}, {"required": "a"}, {"properties": {"a": 1}}, {"type": "x"}),
+    *({"type": "string", "minLength": -1}, {"type": "string", "pattern": 1}),
+    *({"type": "object", "additionalProperties": 1}, {"type": ["null", "null"]}),
+]
+
+
+@pytest.mark.parametrize("junk", JUNK, ids=str)
+def test_what_is_no_schema_is_refused(junk: Any) -> None:
+    """And what the official meta-schema refuses is no schema."""
+    with pytest.raises(SchemaError):
+        Draft202012Validator.check_schema({"properties": {"a": junk}})
+    schema = {"type": "object", "properties": {"a": junk}}
+    for key in ("inputSchema", "outputSchema"):
+        found = refused([{**TOOL, key: schema}])
+        assert found.code == "source-tool"
+        assert found.pointer.startswith(f"/0/{key}/properties/a")
+
+
+def test_an_api_that_is_described_badly_is_no_reason_to_give_up(make: Make) -> None:
+    """What cannot be read of it is left open, and checked by the API."""
+    schemas: dict[str, Any] = {f"Junk{n}": junk for n, junk in enumerate(JUNK)}
+    schemas |= {
+        "Loop": {"allOf": [{"$ref": "#/components/schemas/Loop"}, {"type": "object"}]},
+        "Odd": {"type": "object", "properties": {"a": {}}, "additionalProperties": {}},
+        "Shut": {"type": "object", "unevaluatedProperties": False},
+    }
+    refs = {name: {"$ref": f"#/components/schemas/{name}"} for name in schemas}
+    body = {"type": "object", "properties": refs}
+    content = {"application/json": {"schema": body}}
+    operation = {
+        "operationId": "go",
+        "requestBody": {"content": content},
+        "responses": {"200": {"content": content}},
+    }
+    made = make(path(operation, components={"schemas": schemas}))
+    ((name, tool),) = made.listed().items()
+    assert name == "go"
+    listed = tool["inputSchema"]["$defs"]["GoBody"]["properties"]
+    assert len(listed) == len(schemas)
+    assert listed["Shut"]["unevaluatedProperties"] is False
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object", "unevaluatedProperties": False},
+        {"type": "array", "contains": False},
+        {"allOf": [{"$ref": "#/$defs/A"}, {"allOf": [{"$ref": "#/$defs/B"}]}]},
+        {"allOf": [{"$ref": "#/$defs/A"}, {"minProperties": 1}]},
+        {"oneOf": [{"type": "integer"}, {"type": "number"}]},
+        {"type": "number", "multipleOf": 0.1},
+        {"$ref": "#/$defs/A", "required": ["z"]},
+        {"const": True},
+        {"enum": [1.5, "a"]},
+        {"type": "integer", "maximum": 2**70},
+    ],
+    ids=str,
+)
+def test_the_verdicts_of_odd_schemas_stay(make: Make, schema: Any) -> None:
+    defs = {
+        "A": {"type": "object", "properties": {"a": {"type": "string"}}},
+        "B": {"type": "object", "properties": {"b": {"type": "string"}}},
+    }
+    whole = {"type": "object", "properties": {"v": schema}, "$defs": defs}
+    made = make([{"name": "t", "inputSchema": whole}])
+    entry = made.server().registry.tools["t"]
+    before = Draft202012Validator(whole)
+    values: list[Any] = [None, True, 1, 1.0, 1.5, 0.3, "a", [], [1], {}, {"z": 1}]
+    values += [{"a": 1}, {"b": 1}, {"a": "x", "b": "y"}, {"b": "x"}, 2**71]
+    for value in values:
+        verdict = before.is_valid({"v": value})
+        after = Draft202012Validator(entry.listed["inputSchema"])
+        assert after.is_valid({"v": value}) == verdict, value
+        assert _binds(entry, {"v": value}) == verdict, value
 
 
 def test_what_schemas_merely_say_is_kept(make: Make) -> None:
