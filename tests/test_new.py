@@ -688,8 +688,10 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("asked")
 def test_the_wizard_asks_for_all_that_matters(here: Path) -> None:
-    answers = ["class", "my server", "weather", "", "y", "", "2025", OLDEST]
+    (here / "taken").mkdir()
+    answers = ["class", "my server", "taken", "weather", "", "y", "", "2025", OLDEST]
     told = run(said="\n".join(answers) + "\n").stderr
+    assert "taken is there already; choose another name" in told
     assert '"class" is a word of Python\'s own; use a name such as' in told
     assert '"my server" is not a name that pip knows' in told
     assert 'no version "2025" is pinned' in told
