@@ -9,6 +9,7 @@ import itertools
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -391,7 +392,8 @@ def test_it_goes_where_it_is_told(here: Path, where: str) -> None:
     place = Path(where)
     (here / "deep").mkdir()
     place.parent.mkdir(exist_ok=True)
-    run("weather", "--directory", where, "--versions", OLDEST)
+    shown = run("weather", "--directory", where, "--versions", OLDEST).stdout
+    assert f"    cd {shlex.quote(str(place))}\n" in shown
     assert (place / "src/weather/server.py").is_file()
     assert not list(here.rglob(".mcpgen*"))
 
@@ -478,6 +480,7 @@ BAD_NAMES = {
     "standard-with-dash": "Concurrent",
     "test": "test",
     "needed": "msgspec",
+    "needed-by-what-is-needed": "Typing-Extensions",
     "itself": "mcpgen",
     "tests": "tests",
     "windows": "aux",

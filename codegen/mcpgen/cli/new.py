@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -199,4 +200,4 @@ def _tell(
         count = len(source.tools)
         typer.echo(f"{count} tool{'s' * (count != 1)} {what}, in tools.py")
     if not is_dry:
-        typer.echo(f"\nNow:\n\n    cd {shown}\n    make test")
+        typer.echo(f"\nNow:\n\n    cd {shlex.quote(str(shown))}\n    make test")
