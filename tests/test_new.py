@@ -9,6 +9,7 @@ import itertools
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -391,7 +392,8 @@ def test_it_goes_where_it_is_told(here: Path, where: str) -> None:
     place = Path(where)
     (here / "deep").mkdir()
     place.parent.mkdir(exist_ok=True)
-    run("weather", "--directory", where, "--versions", OLDEST)
+    shown = run("weather", "--directory", where, "--versions", OLDEST).stdout
+    assert f"    cd {shlex.quote(str(place))}\n" in shown
     assert (place / "src/weather/server.py").is_file()
     assert not list(here.rglob(".mcpgen*"))
 
@@ -478,6 +480,7 @@ BAD_NAMES = {
     "standard-with-dash": "Concurrent",
     "test": "test",
     "needed": "msgspec",
+    "needed-by-what-is-needed": "Typing-Extensions",
     "itself": "mcpgen",
     "tests": "tests",
     "windows": "aux",
@@ -688,8 +691,10 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("asked")
 def test_the_wizard_asks_for_all_that_matters(here: Path) -> None:
-    answers = ["class", "my server", "weather", "", "y", "", "2025", OLDEST]
+    (here / "taken").mkdir()
+    answers = ["class", "my server", "taken", "weather", "", "y", "", "2025", OLDEST]
     told = run(said="\n".join(answers) + "\n").stderr
+    assert "taken is there already; choose another name" in told
     assert '"class" is a word of Python\'s own; use a name such as' in told
     assert '"my server" is not a name that pip knows' in told
     assert 'no version "2025" is pinned' in told
