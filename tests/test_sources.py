@@ -661,6 +661,10 @@ def test_parameters_go_where_they_belong(
         await client.call_tool("listPets")
         assert api.asked[1][1] == "/v1/pets?limit=20"
         assert "cookie" not in api.asked[1][2]
+        for text in ("a\r\nX-Evil: 1", "日本"):
+            result = await client.call_tool("listPets", {"x_request_id": text})
+            assert result.is_error is True
+        assert len(api.asked) == 2
 
     calls(make, monkeypatch, play)
 
@@ -813,6 +817,15 @@ def test_null_is_said_in_two_ways(make: Make, version: str) -> None:
         "a": {"anyOf": [{"type": "string"}, {"type": "null"}]},
         "b": {"type": "integer", "exclusiveMinimum": 1},
     }
+
+
+def test_an_api_without_a_tool_says_why() -> None:
+    upload: Any = {"content": {"image/png": {}}}
+    data = json.dumps(path({"requestBody": upload})).encode()
+    with pytest.raises(CompileError) as caught:
+        read(data, "x.json")
+    codes = [diagnostic.code for diagnostic in caught.value.diagnostics]
+    assert codes == ["source-empty", "operation-left-out"]
 
 
 def test_names_come_from_ids_and_else_from_paths() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from urllib.parse import quote
 
+from ...diagnostics import CompileError, Diagnostic
 from ...names import MAX_NAME, pascal_case
 from ...render import docstring, pystr, pytext, pyvalue
 from .operations import Api, Argument, Operation, operations
@@ -36,6 +37,9 @@ def read(document: Json, shown: str, *, package: str, runtime: str) -> Source:
         except Inexact as why:
             message = f"{operation.tool} is no tool: {why}"
             found.warn("operation-left-out", message, operation.pointer)
+    if not read:
+        empty = Diagnostic("source-empty", "there is nothing to call", shown, "/paths")
+        raise CompileError([empty, *found.notes])
     models = [model for model in shapes.models.values() if model]
     types = choose({each.holder: each.shapes() for each in read}, models)
     tools = [each.operation.tool for each in read]
