@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -11,10 +10,11 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from .servers import ADD, FULL, QUICK, Effort, ours
+from .http_driver import HttpServer
+from .servers import ADD, CONNECTIONS, FULL, QUICK, Effort, ours, ours_http
 from .stdio_driver import StdioServer
 from .table import Row, share
-from .timing import clock, in_turns, take_turns
+from .timing import clock, in_turns
 from .wire import MODERN
 
 MCPGEN = [sys.executable, "-m", "mcpgen"]
@@ -26,6 +26,7 @@ async def add(a: int, b: int) -> int:
     return a + b
 '''
 """The tool of our own benchmark, put where a user would put it."""
+CALL = MODERN.call("add", ADD)
 
 
 def rows(quick: bool) -> Iterator[Row]:
@@ -77,29 +78,47 @@ def running(directory: Path, effort: Effort) -> Iterator[Row]:
         file.write(TOOL)
     _run([sys.executable, "-m", "compileall", "-q", str(source)], directory)
     begin = f"import sys; sys.path[0] = {str(source)!r}; from made.__main__ import main; main()"
-    made, plain = [sys.executable, "-c", begin], ours("add")
-    starts = take_turns(
-        partial(_start, made), partial(_start, plain), 3 * effort.starts
+    made = [sys.executable, "-c", begin]
+    yield starting(effort, made)
+    yield from calls_over_stdio(effort, made)
+    yield calls_over_http(effort, [*made, "--http", "--port", "{port}"])
+
+
+def starting(effort: Effort, made: list[str]) -> Row:
+    """From the start of the process to its first answer."""
+    pair = in_turns(
+        lambda: _start(made), lambda: _start(ours("add")), 3 * effort.starts
     )
-    mine, plain_ones = map(statistics.median, starts)
-    yield share(
-        "scaffolded server, start to tools/list answer / ours",
-        mine,
-        plain_ones,
-        "<= 1.15",
+    return share(
+        "scaffolded server, start to tools/list answer / ours", *pair, "<= 1.15"
     )
-    request = MODERN.call("add", ADD)
-    with StdioServer(made, MODERN) as mine, StdioServer(plain, MODERN) as other:
+
+
+def calls_over_stdio(effort: Effort, made: list[str]) -> Iterator[Row]:
+    """`tools/call`, one at a time and many at once."""
+    with StdioServer(made, MODERN) as mine, StdioServer(ours("add"), MODERN) as other:
         for in_flight in (1, 64):
             pair = in_turns(
-                partial(mine.time_per_call, request, in_flight, effort.duration),
-                partial(other.time_per_call, request, in_flight, effort.duration),
+                partial(mine.time_per_call, CALL, in_flight, effort.duration),
+                partial(other.time_per_call, CALL, in_flight, effort.duration),
                 effort.rounds,
             )
             number = "one at a time" if in_flight == 1 else f"{in_flight} in flight"
-            yield share(
-                f"scaffolded server, stdio call, {number} / ours", *pair, "<= 1.1"
-            )
+            what = f"scaffolded server, stdio call, {number} / ours"
+            yield share(what, *pair, "<= 1.1")
+
+
+def calls_over_http(effort: Effort, made: list[str]) -> Row:
+    """`tools/call` on keep-alive connections."""
+    with HttpServer(made) as mine, HttpServer(ours_http()) as other:
+        pair = in_turns(_calling(mine, effort), _calling(other, effort), effort.rounds)
+    what = f"scaffolded server, HTTP call, {CONNECTIONS} connections / ours"
+    return share(what, *pair, "<= 1.1")
+
+
+def _calling(server: HttpServer, effort: Effort) -> Callable[[], float]:
+    sessions = server.open_sessions(MODERN, CONNECTIONS)
+    return partial(server.time_per_call, MODERN, CALL, sessions, effort.duration)
 
 
 def _start(command: list[str]) -> float:

@@ -162,3 +162,11 @@ def test_the_commands_work_from_the_wheel(with_cli: Environment, away: Path) -> 
     made = away / "src/bindings" / module_name(version)
     for path in (ROOT / "generated/mcpgen/protocol" / made.name).glob("*.py"):
         assert (made / path.name).read_bytes() == path.read_bytes()
+
+
+def test_a_new_project_passes_its_tests(with_cli: Environment, away: Path) -> None:
+    with_cli.run("mcpgen", "new", "weather", cwd=away)
+    shown = with_cli.run("python", "-m", "pytest", "-q", cwd=away / "weather").stdout
+    assert " passed" in shown
+    check = with_cli.run("mcpgen", "check", cwd=away / "weather").stdout
+    assert check == "src/weather/_mcp is up to date\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -93,19 +94,22 @@ def new(
         mcpgen new    asks
     """
     with reporting(format) as notes:
-        wanted = Wanted(name or "", versions, http, package, source)
-        if name is None:
-            from .wizard import ask
-
-            wanted = ask(wanted)
         # Imported here: --help must not wait for what only this command needs.
         from ..scaffold.names import package_name
         from ..scaffold.plan import INSTALLED, VENDORED, Request, plan
         from ..scaffold.put import put, refuse_occupied
 
-        module = package_name(wanted.name)
-        path = _place(directory or Path(wanted.name))
-        refuse_occupied(path)
+        def checked(name: str) -> tuple[str, Path]:
+            module, path = package_name(name), _place(directory or Path(name))
+            refuse_occupied(path)
+            return module, path
+
+        wanted = Wanted(name or "", versions, http, package, source)
+        if name is None:
+            from .wizard import ask
+
+            wanted = ask(wanted, checked)
+        module, path = checked(wanted.name)
         request = Request(
             wanted.name,
             versions=_versions(wanted.versions),
@@ -196,4 +200,4 @@ def _tell(
         count = len(source.tools)
         typer.echo(f"{count} tool{'s' * (count != 1)} {what}, in tools.py")
     if not is_dry:
-        typer.echo(f"\nNow:\n\n    cd {shown}\n    make test")
+        typer.echo(f"\nNow:\n\n    cd {shlex.quote(str(shown))}\n    make test")

@@ -10,14 +10,13 @@ import typer
 
 from ..catalog import Catalog
 from ..diagnostics import CompileError, fail
-from ..scaffold.names import package_name
 from .terminal import is_interactive, tell
 
 if TYPE_CHECKING:
     from .new import Wanted
 
 
-def ask(wanted: Wanted) -> Wanted:
+def ask(wanted: Wanted, check_name: Callable[[str], object]) -> Wanted:
     """What is wanted, with what was not said filled in by whoever sits there."""
     if not is_interactive():
         raise fail(
@@ -25,7 +24,7 @@ def ask(wanted: Wanted) -> Wanted:
             "NAME is missing, and there is no terminal to ask on",
             hint="say it: mcpgen new weather",
         )
-    wanted = replace(wanted, name=_checked("Name", package_name))
+    wanted = replace(wanted, name=_checked("Name", check_name))
     if wanted.source is None:
         tell("Its tools can come from a tools/list or OpenAPI document, or a server.")
         source = _text("From (Enter: begin with an example)")
@@ -58,7 +57,8 @@ def _checked(question: str, check: Callable[[str], object]) -> str:
             check(answer)
         except CompileError as error:
             for problem in error.diagnostics:
-                tell(f"{problem.message}; {problem.hint}".removesuffix("; "))
+                where = f"{problem.file} " if problem.file else ""
+                tell(f"{where}{problem.message}; {problem.hint}".removesuffix("; "))
         else:
             return answer
 

@@ -19,8 +19,11 @@ _STANDARD = sys.stdlib_module_names | {"test"}
 _NEEDED = {
     *("hatchling", "httptools", "mcpgen", "msgspec", "mypy", "pip", "pytest"),
     *("src", "tests", "uvicorn", "uvloop"),
+    # What those need in turn.
+    *("anyio", "click", "h11", "idna", "iniconfig", "librt", "mypy_extensions"),
+    *("packaging", "pathspec", "pluggy", "pygments", "typing_extensions"),
 }
-"""Packages that the project or its tests import, or are run by."""
+"""What the project or its tests import, or are run by."""
 _HINT = "use a name such as weather or my-server: ASCII letters, digits and dashes"
 
 
