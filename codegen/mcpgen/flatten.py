@@ -21,7 +21,7 @@ from urllib.parse import unquote
 from .datamodel import Flavour
 from .diagnostics import Diagnostic, clip, fail
 from .load import MAX_DEPTH, escape, unescape
-from .names import distinct, field_name, pascal_case, spelled
+from .names import distinct, field_name, is_plain, pascal_case, spelled
 from .unions import OBJECT, Unions
 
 MAX_NODES = 50_000
@@ -49,9 +49,10 @@ CLASS_RESERVED = frozenset(
 """Names of what a module with models imports."""
 FIELD_RESERVED = frozenset(
     {
+        *("list", "dict", "str", "int", "float", "bool"),
         *("self", "cls", "field", "bytes", "tuple", "date", "datetime", "time"),
         # What a field of a pydantic model must not hide.
-        *("construct", "copy", "dict", "from_orm", "json", "parse_file", "parse_obj"),
+        *("construct", "copy", "from_orm", "json", "parse_file", "parse_obj"),
         *("parse_raw", "schema", "schema_json", "update_forward_refs", "validate"),
         *("model_computed_fields", "model_config", "model_construct", "model_copy"),
         *("model_dump", "model_dump_json", "model_extra", "model_fields"),
@@ -443,11 +444,18 @@ def _joined(path: str) -> str:
     return "_".join(map(pascal_case, path.split("/")))
 
 
+def attribute_name(wire: str) -> str:
+    """A key as the name of an attribute or a parameter: its own, wherever possible."""
+    if is_plain(wire) and wire not in FIELD_RESERVED:
+        return wire
+    return field_name(wire, FIELD_RESERVED)
+
+
 def _field_names(schema: Mapping[str, Any]) -> dict[str, str]:
     """How the attributes of a class are called."""
     return distinct(
         schema.get("properties", {}),
-        lambda wire: field_name(wire, FIELD_RESERVED),
+        attribute_name,
         spelled,
         reserved=FIELD_RESERVED,
     )

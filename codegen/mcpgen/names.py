@@ -56,6 +56,7 @@ _CLASS_RESERVED = (
         *("client", "methods", "server", "types", "validators"),
     }
 )
+_PLAIN = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 
@@ -146,6 +147,11 @@ def distinct(
         digest = sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
         made[name] = f"{ways[0](name)[: MAX_NAME // 2]}_{digest[:8]}"
     return made
+
+
+def is_plain(name: str) -> bool:
+    """Is it a name that Python code would choose by itself?"""
+    return bool(_PLAIN.fullmatch(name)) and not keyword.iskeyword(name)
 
 
 def spelled(name: str) -> str:

@@ -12,6 +12,7 @@ import typer
 from ..diff.command import diff
 from ..resources import VERSION
 from .bindings import generate
+from .client import client
 from .live import call, inspect
 from .look import ir, methods
 from .schema import app as schema_app
@@ -58,6 +59,11 @@ def mcpgen(
         path = "src/weather/_mcp"
 
     \b
+        [[tool.mcpgen.client]]             a module that `mcpgen client` made
+        path = "src/weather_client.py"
+        from = "src/weather_client.json"   what the server said it offers
+
+    \b
     Exit status:
         0  fine
         1  something differs
@@ -72,6 +78,7 @@ app.command("diff")(diff)
 app.command("ir")(ir)
 app.command("methods")(methods)
 app.command("vendor")(vendor)
+app.command("client")(client)
 app.command("inspect")(inspect)
 app.command("call")(call)
 

@@ -15,6 +15,7 @@ from ..vendor.place import destination
 from ..vendor.request import Request, read
 from .bindings import MAX_DIFF_LINES
 from .bindings import check as check_bindings
+from .client import is_current as is_current_client
 from .common import Format, FormatOption, report, reporting
 
 
@@ -92,7 +93,7 @@ def check(
     ] = False,
     format: FormatOption = Format.text,
 ) -> None:
-    """Tell whether the bindings and the vendored copies are up to date.
+    """Tell whether the bindings, vendored copies and typed clients are up to date.
 
     Makes in memory what [tool.mcpgen] records, and compares. Ends with status 1, and a
     diff from what is there to what would be made, when a file is stale, missing, edited
@@ -109,7 +110,7 @@ def check(
     differs = False
     with reporting(format):
         config = require_config(Path.cwd())
-    if config.bindings or not config.copies:
+    if config.bindings or not (config.copies or config.clients):
         try:
             check_bindings(full, format)
         except typer.Exit as end:
@@ -120,6 +121,8 @@ def check(
         catalog = Catalog(config)
         for copy in config.copies:
             differs |= not _is_current(copy, config, catalog, full, format)
+        for client in config.clients:
+            differs |= not is_current_client(client, config, format)
     if differs:
         raise typer.Exit(1)
 
@@ -167,6 +170,11 @@ def _vendor(dest: str, table: dict[str, object], record: bool) -> list[Diagnosti
         typer.echo(f"\nFor `mcpgen check`, add to {FILE} (or use --record):\n")
         typer.echo(as_toml(shown, request), nl=False)
     return notes
+
+
+def copy_runtime(path: Path, record: bool) -> list[Diagnostic]:
+    """The runtime as a copy in `path`, for a module beside it; notes on that."""
+    return _vendor(str(path), {"parts": ["runtime"]}, record)
 
 
 def _asked(
