@@ -17,7 +17,7 @@ from .vendor import request
 from .vendor.place import destination
 
 FILE = "pyproject.toml"
-KEYS = ("output", "schema-dir", "versions", "vendor", "client")
+KEYS = ("output", "schema-dir", "versions", "templates", "vendor", "client")
 VENDOR_KEYS = ("path", *request.KEYS)
 CLIENT_KEYS = ("path", "from", *client_request.KEYS)
 
@@ -55,6 +55,8 @@ class Config:
     """What is vendored here."""
     clients: tuple[ClientModule, ...] = ()
     """The typed clients of servers that are kept here."""
+    templates: Path | None = None
+    """The project's own templates, over the built-in ones."""
 
     @property
     def output(self) -> Path:
@@ -94,7 +96,7 @@ def parse_config(table: dict[str, Any], root: Path) -> Config:
         for key in table
         if key not in KEYS
     ]
-    for key in ("output", "schema-dir"):
+    for key in ("output", "schema-dir", "templates"):
         if not isinstance(table.get(key, "x"), str) or table.get(key) == "":
             found.append(_problem("config-type", key, "must be a directory name"))
         elif "\0" in table.get(key, ""):
@@ -125,8 +127,16 @@ def parse_config(table: dict[str, Any], root: Path) -> Config:
         raise CompileError(
             [_problem("config-path", "output", "and schema-dir lie inside each other")]
         )
-    copies = _copies(table.get("vendor", []), root)
     others = [("schema-dir", schema_dir)] + ([("output", output)] if output else [])
+    templates = None
+    if "templates" in table:
+        templates = _inside(root, "templates", table["templates"])
+        for name, other in others:
+            if _overlap(templates, other):
+                message = f"and {name} lie inside each other"
+                raise CompileError([_problem("config-path", "templates", message)])
+        others.append(("templates", templates))
+    copies = _copies(table.get("vendor", []), root)
     for copy in copies:
         for name, other in others:
             if _overlap(copy.path, other):
@@ -142,7 +152,24 @@ def parse_config(table: dict[str, Any], root: Path) -> Config:
                     problem = _problem("config-path", "client.path", message)
                     raise CompileError([problem])
             others.append(("another", file))
-    return Config(root, output, schema_dir, tuple(versions), copies, clients)
+    return Config(root, output, schema_dir, tuple(versions), copies, clients, templates)
+
+
+def templates_path(config: Config, start: Path, value: str) -> Path:
+    """Another directory of templates, named in `start`: the same rules hold."""
+    root = config.root
+    path = root if "\0" in value else (start / value).resolve()
+    others = [config.schema_dir, *(copy.path for copy in config.copies)]
+    others += [file for c in config.clients for file in (c.path, c.listing)]
+    others += [config.bindings] if config.bindings else []
+    if path == root or not path.is_relative_to(root):
+        message = "lies outside of the project, or is the project itself"
+    elif any(_overlap(path, other) for other in others):
+        message = f"has another use: {FILE} tells"
+    else:
+        return path
+    hint = "name a directory of its own, below the one that holds pyproject.toml"
+    raise fail("templates-path", message, file=clip(value), hint=hint)
 
 
 def _copies(tables: Any, root: Path) -> tuple[Copy, ...]:

@@ -26,10 +26,14 @@ class Diagnostic:
     pointer: str = ""
     hint: str = ""
     severity: Severity = "error"
+    line: int = 0
+    """In a text file, counted from 1; 0 when there is none to name."""
 
     @property
     def place(self) -> str:
-        """File and JSON pointer in the `file#/pointer` form that editors can follow."""
+        """`file#/pointer` or `file:line`: forms that editors can follow."""
+        if self.line:
+            return f"{self.file}:{self.line}"
         return f"{self.file}#{self.pointer}" if self.pointer else self.file
 
 
@@ -53,7 +57,14 @@ def sort(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
     return tuple(
         sorted(
             set(diagnostics),
-            key=lambda d: (_RANK[d.severity], d.file, d.pointer, d.code, d.message),
+            key=lambda d: (
+                _RANK[d.severity],
+                d.file,
+                d.line,
+                d.pointer,
+                d.code,
+                d.message,
+            ),
         )
     )
 
@@ -100,8 +111,9 @@ def as_github(diagnostics: Iterable[Diagnostic]) -> str:
     lines = []
     for d in diagnostics:
         text = " ".join(part for part in (d.pointer, d.message, d.hint) if part)
+        line = f"line={d.line}," if d.line else ""
         lines.append(
-            f"::{level[d.severity]} file={escape_property(d.file)},"
+            f"::{level[d.severity]} file={escape_property(d.file)},{line}"
             f"title={escape_property(d.code)}::{escape(text)}"
         )
     return "\n".join(lines)

@@ -18,21 +18,42 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 WIDTH = 88
+_LINE = 64
+"""Characters of a text that stand on one line of a literal."""
 
 
-def environment(templates: Path) -> Environment:
-    """The environment that every emitter renders with."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+def environment(*folders: Path) -> Environment:
+    """The environment that every emitter renders with.
 
+    A template in an earlier folder stands for the one of that name in a later folder,
+    which `builtin/` in front of the name still reaches in the last.
+    """
+    from jinja2 import (
+        ChoiceLoader,
+        Environment,
+        FileSystemLoader,
+        PrefixLoader,
+        StrictUndefined,
+    )
+
+    last = FileSystemLoader(folders[-1])
     env = Environment(
-        loader=FileSystemLoader(templates),
+        loader=ChoiceLoader(
+            [FileSystemLoader(folders), PrefixLoader({"builtin": last})]
+        ),
         undefined=StrictUndefined,
         autoescape=False,  # the output is Python, not HTML
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    env.filters |= {"pystr": pystr, "docstring": docstring, "comment": comment}
+    env.filters |= {
+        "pystr": pystr,
+        "pytext": pytext,
+        "pyvalue": pyvalue,
+        "docstring": docstring,
+        "comment": comment,
+    }
     return env
 
 
@@ -97,6 +118,28 @@ def pystr(text: str) -> str:
     if '"' in inner and "'" not in inner:
         return f"'{inner}'"  # black prefers fewer backslashes
     return '"' + inner.replace('"', '\\"') + '"'
+
+
+def pytext(text: str) -> str:
+    """Any text as a literal that a reader can take in: a long one over several lines."""
+    if len(text) <= _LINE:
+        return pystr(text)
+    lines = re.findall(rf"[\s\S]{{1,{_LINE}}}(?:(?<=\s)|$)|\S+\s?", text)
+    return "(" + "\n".join(pystr(line) for line in lines) + ")"
+
+
+def pyvalue(value: object) -> str:
+    """Any JSON value as a Python literal."""
+    if isinstance(value, str):
+        return pystr(value)
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(pyvalue, value))}]"
+    if isinstance(value, dict):
+        items = (f"{pystr(key)}: {pyvalue(item)}" for key, item in value.items())
+        return f"{{{', '.join(items)}}}"
+    if value is None or isinstance(value, bool | int | float):
+        return repr(value)
+    raise TypeError(f"{type(value).__name__} is no JSON value")
 
 
 def docstring(text: str, indent: int = 0) -> str:

@@ -15,7 +15,10 @@ from .bindings import generate
 from .client import client
 from .live import call, inspect
 from .look import ir, methods
+from .new import new
 from .schema import app as schema_app
+from .templates import app as templates_app
+from .update import update
 from .vendor import check, vendor
 
 app = typer.Typer(
@@ -53,6 +56,7 @@ def mcpgen(
         output = "src/weather/protocol"    where the version packages go
         versions = ["VERSION", "…"]        default: every pinned version
         schema-dir = "schema"              your own schemas
+        templates = "templates"            your own templates
 
     \b
         [[tool.mcpgen.vendor]]             a copy that `mcpgen vendor` made
@@ -77,7 +81,10 @@ app.add_typer(schema_app, name="schema")
 app.command("diff")(diff)
 app.command("ir")(ir)
 app.command("methods")(methods)
+app.command("new")(new)
 app.command("vendor")(vendor)
+app.command("update")(update)
+app.add_typer(templates_app, name="templates")
 app.command("client")(client)
 app.command("inspect")(inspect)
 app.command("call")(call)

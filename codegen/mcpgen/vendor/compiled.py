@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from .. import resources
 from ..catalog import Catalog, module_name
 from ..format import format_files
-from ..render import environment, header, shared_header
+from ..render import header, shared_header
 from .modules import modules, narrow_package, shared
 from .narrow import narrowed
 from .request import Request
@@ -37,7 +36,7 @@ def compiled(
         request.only,
         with_methods="stubs" in request.parts,
     )
-    env = environment(resources.templates_dir())
+    env = catalog.templates.environment()
     kept = modules(request)
     raw: dict[str, str] = {}
     for protocol in protocols:
@@ -50,6 +49,9 @@ def compiled(
         for module in ("__init__", *kept):
             path = f"{module_name(pin.name)}/{module}.py"
             raw[path] = top + made[f"{module}.py"]
+        for file, text in catalog.templates.emit(protocol, env).items():
+            path = f"{module_name(pin.name)}/{file}"
+            raw[path] = top + text if file.endswith(".py") else text
     beside = emit_shared(protocols, env) | stdlib.emit_shared(protocols, env)
     beside |= pydantic.emit_shared(protocols, env)
     for module in ("__init__", *shared(request)):

@@ -45,7 +45,8 @@ def plan(request: Request, catalog: Catalog) -> dict[str, str]:
     if is_shipped(request, catalog):
         protocol = _shipped_protocol(request, names)
     else:
-        protocol = compiled(request, catalog, names)
+        with catalog.templates.located():
+            protocol = compiled(request, catalog, names)
     files = {
         f"protocol/{path}": text.replace(_GENERATE, _VENDOR, 1)
         for path, text in protocol.items()
@@ -68,7 +69,7 @@ def chosen(request: Request, catalog: Catalog) -> tuple[str, ...]:
 
 def is_shipped(request: Request, catalog: Catalog) -> bool:
     """Is the text ready, because it is what mcpgen brings?"""
-    if request.only or request.flavour != "msgspec":
+    if request.only or request.flavour != "msgspec" or catalog.templates.own:
         return False
     if any(
         (layer.directory / name).is_file()

@@ -44,13 +44,7 @@ def with_copy(file: Path, path: str, request: Request) -> str:
 
 def with_table(file: Path, kind: str, table: Mapping[str, Any]) -> str:
     """A pyproject.toml with one more `[[tool.mcpgen.KIND]]` at its end."""
-    if not file.resolve().is_relative_to(file.parent.resolve()):
-        raise fail(
-            "config-link",
-            "is a symbolic link that leads outside of the project",
-            file=FILE,
-            hint="leave --record out, and add the table to it yourself",
-        )
+    refuse_link(file, "leave --record out, and add the table to it yourself")
     try:
         text = file.read_bytes().decode()
     except FileNotFoundError:
@@ -76,6 +70,17 @@ def with_table(file: Path, kind: str, table: Mapping[str, Any]) -> str:
             hint="write [tool.mcpgen] as a table of its own",
         )
     return recorded
+
+
+def refuse_link(file: Path, hint: str) -> None:
+    """What a link leads to outside of the project is not the project's to change."""
+    if not file.resolve().is_relative_to(file.parent.resolve()):
+        raise fail(
+            "config-link",
+            "is a symbolic link that leads outside of the project",
+            file=FILE,
+            hint=hint,
+        )
 
 
 def write(file: Path, text: str) -> None:
