@@ -9,8 +9,10 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tempfile
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,7 @@ from mcpgen.cli import app
 from mcpgen.config import parse_config
 from mcpgen.diagnostics import CompileError
 from mcpgen.ir import refs
+from mcpgen.vendor import record
 from mcpgen.vendor.plan import plan
 from mcpgen.vendor.request import Request
 from typer.testing import CliRunner, Result
@@ -759,24 +762,59 @@ def test_the_output_of_generate_is_not_a_destination(project: Path) -> None:
     assert "vendor-occupied" in refused(project, "vendor", "out", "--types")
 
 
-@pytest.mark.parametrize("target", ["pkg", "pkg/_mcp"])
-def test_read_only_targets(
-    project: Path, target: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run("vendor", "pkg/_mcp", "--validators", "--versions", MIDDLE)
+@contextmanager
+def without_rights(*directories: Path) -> Iterator[None]:
+    """Directories that may be looked at, and nothing more; root is somebody else."""
     if os.geteuid() == 0:  # whom no mode keeps out
-        monkeypatch.setattr(swap.os, "replace", _denied)
-        assert "cannot be written" in refused(project, "vendor", "pkg/_mcp", "--types")
-        return
-    (project / target).chmod(0o555)
+        os.setegid(65534)
+        os.seteuid(65534)
+    else:
+        for directory in directories:
+            directory.chmod(0o555)
     try:
-        assert "cannot be written" in refused(project, "vendor", "pkg/_mcp", "--types")
+        yield
     finally:
-        (project / target).chmod(0o755)
+        if os.getuid() == 0:
+            os.seteuid(0)
+            os.setegid(0)
+        for directory in directories:
+            directory.chmod(0o755)
 
 
-def _denied(source: object, target: object) -> None:
-    raise PermissionError(13, "Permission denied", str(target))
+@pytest.fixture
+def visible_project(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A project that others may look at; pytest's own directories are private."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        root = Path(folder, "project")
+        root.mkdir(mode=0o755)
+        (root / "pyproject.toml").write_text('[project]\nname = "weather"\n')
+        monkeypatch.chdir(root)
+        yield root
+
+
+@pytest.mark.parametrize("target", ["pkg", "pkg/_mcp"])
+def test_read_only_targets(visible_project: Path, target: str) -> None:
+    run("vendor", "pkg/_mcp", "--types", "--versions", MIDDLE)
+    run("vendor", "pkg/_mcp", "--validators", "--versions", MIDDLE)
+    with without_rights(visible_project / target):
+        told = refused(visible_project, "vendor", "pkg/_mcp", "--types")
+    assert "cannot be written" in told
+    if target == "pkg":
+        with without_rights(visible_project / target):
+            told = refused(visible_project, "vendor", "pkg/new", "--validators")
+        assert "cannot be written" in told
+
+
+def test_a_project_that_cannot_take_the_record(visible_project: Path) -> None:
+    run("vendor", "pkg/_mcp", "--validators", "--versions", MIDDLE)
+    before = everything(visible_project)
+    with without_rights(visible_project):
+        again = ("vendor", "pkg/_mcp", "--validators", "--versions", MIDDLE)
+        told = run(*again, "--record", code=2).stderr
+    assert "error[" in told
+    assert "Traceback" not in told
+    assert everything(visible_project) == before
 
 
 @pytest.mark.parametrize("after", [0, 1, 7])
@@ -800,3 +838,143 @@ def test_an_interruption_leaves_nothing_half_done(
     assert result.exit_code != 0
     assert everything(project) == before
     run("vendor", "pkg/_mcp", "--runtime", "--versions", MIDDLE)
+
+
+KILLED = """
+import os, signal, sys
+from mcpgen import swap
+from mcpgen.cli import app
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
+replace, count = os.replace, 0
+
+def counted(source, target):
+    global count
+    count += 1
+    if count == 3:
+        os.kill(os.getpid(), getattr(signal, sys.argv[1]))
+    replace(source, target)
+
+swap.os.replace = counted
+app(["vendor", "pkg/_mcp", *sys.argv[2:]])
+"""
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["new", "again"])
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM", "SIGINT"])
+def test_a_process_that_is_ended_leaves_nothing_half_done(
+    project: Path, name: str, first: bool
+) -> None:
+    if not first:
+        run("vendor", "pkg/_mcp", "--validators", "--versions", MIDDLE)
+    before = everything(project)
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, name, "--types", "--versions", NEWEST],
+        capture_output=True,
+        timeout=60,
+    )
+    assert done.returncode != 0
+    if name != "SIGKILL":
+        assert everything(project) == before
+    # Whatever was left behind, the next run starts from what was there before.
+    run("vendor", "pkg/_mcp", "--types", "--versions", NEWEST)
+    expected = plan(Request(("types",), (NEWEST,)), Catalog())
+    assert tree(project / "pkg") == {
+        f"_mcp/{path}": text.encode() for path, text in expected.items()
+    }
+
+
+# --- the record -----------------------------------------------------------------------
+
+
+def test_an_interrupted_record_leaves_the_project_as_it_was(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("vendor", "_mcp", "--validators", "--versions", MIDDLE)
+    before = everything(project)
+
+    def interrupted(source: Any, target: Any) -> None:
+        raise KeyboardInterrupt
+
+    options = ("--validators", "--versions", MIDDLE, "--record")
+    with monkeypatch.context() as patch:
+        patch.setattr(record.os, "replace", interrupted)
+        result = CliRunner().invoke(app, ["vendor", "_mcp", *options])
+    assert result.exit_code != 0
+    assert everything(project) == before
+    run("vendor", "_mcp", *options)
+    assert "up to date" in run("check").stdout
+
+
+def test_the_record_does_not_follow_links_outside(project: Path) -> None:
+    outside = project.parent / "outside.toml"
+    outside.write_text('[project]\nname = "theirs"\n')
+    options = ("--validators", "--versions", MIDDLE, "--record")
+    # Where the new text is first written, somebody put a link.
+    (project / ".pyproject.toml.mcpgen").symlink_to(outside)
+    run("vendor", "_mcp", *options)
+    assert "theirs" in outside.read_text()
+    assert not (project / "pyproject.toml").is_symlink()
+    assert "up to date" in run("check").stdout
+    (project / "pyproject.toml").unlink()
+    (project / "pyproject.toml").symlink_to(outside)
+    assert "leads outside" in refused(project, "vendor", "other", *options)
+    assert outside.read_text() == '[project]\nname = "theirs"\n'
+    # Inside the project a link is as good as the file.
+    (project / "pyproject.toml").unlink()
+    (project / "conf.toml").write_text('[project]\nname = "mine"\n')
+    (project / "pyproject.toml").symlink_to("conf.toml")
+    run("vendor", "other", *options)
+    assert "tool.mcpgen.vendor" in (project / "conf.toml").read_text()
+    assert (project / "pyproject.toml").is_symlink()
+
+
+@pytest.mark.parametrize("layout", ["unicode", "spaces-above", "namespace"])
+def test_any_place_can_be_recorded_and_repeated(project: Path, layout: str) -> None:
+    dest = LAYOUTS[layout][0]
+    run("vendor", dest, "--validators", "--versions", MIDDLE, "--record")
+    made = everything(project / dest)
+    shutil.rmtree(project / dest)
+    run("vendor")
+    assert everything(project / dest) == made
+    assert f"{dest} is up to date" in run("check").stdout
+
+
+def test_a_manifest_that_names_files_of_others_is_not_believed(project: Path) -> None:
+    run("vendor", "pkg/_mcp", "--types", "--versions", MIDDLE)
+    mine = project / "pkg/mine.py"
+    mine.write_text("mine = 1\n")
+    manifest = project / "pkg/_mcp/MANIFEST"
+    content = json.loads(manifest.read_text())
+    digest = sha256(mine.read_bytes()).hexdigest()
+    content["files"] |= {"../mine.py": digest, str(mine): digest}
+    manifest.write_text(json.dumps(content))
+    run("vendor", "pkg/_mcp", "--validators", "--versions", MIDDLE)
+    assert mine.read_text() == "mine = 1\n"
+
+
+ODD_NAMES = ("class", "größe", "a b", "List<Foo>", "../up", "CON", "__init__", "types")
+
+
+@pytest.mark.parametrize("flavour", NEEDS)
+def test_definitions_of_any_name_can_be_copied(project: Path, flavour: str) -> None:
+    keys = {key: {"type": "string"} for key in ODD_NAMES}
+    thing = {"type": "object", "properties": keys, "required": ["class"]}
+    (project / "pyproject.toml").write_text('[tool.mcpgen]\noutput = "out"\n')
+    own = schema(**dict.fromkeys(ODD_NAMES, thing))
+    (project / "own.json").write_text(json.dumps(own))
+    run("schema", "add", "own.json", "--version", "x-1", "--extension")
+    run("vendor", "pkg/_mcp", "--types", "--versions", "x-1", "--flavour", flavour)
+    script = f"""
+import json
+from pkg._mcp.protocol.vx_1 import types
+data = {dict.fromkeys(ODD_NAMES, "x")!r}
+found = [n for n in types.__all__ if n not in
+         ("convert", "decode", "encode", "InvalidMessage", "NotJson", "MISSING")]
+for name in found:
+    assert json.loads(types.encode(types.decode(json.dumps(data), name))) == data
+print(len(found))
+"""
+    assert python(script, project) == f"{len(ODD_NAMES)}\n"
+    inside = set(tree(project / "pkg/_mcp/protocol/vx_1"))
+    assert inside == {"__init__.py", "types.py", "validators.py"}

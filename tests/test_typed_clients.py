@@ -1,0 +1,839 @@
+"""`mcpgen client`: what it writes is strict Python that calls the server it was made of."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import black
+import pytest
+from mcpgen.cli import app
+from mcpgen.client import put
+from mcpgen.client.changes import changes
+from mcpgen.client.listing import Listing, parse
+from mcpgen.client.module import MAX_RESOURCES, generate
+from mcpgen.client.request import Request, class_name
+from mcpgen.config import parse_config
+from mcpgen.datamodel import FLAVOURS, Flavour
+from mcpgen.diagnostics import CompileError
+from mcpgen.runtime.client.typed import ToolFailed
+from mcpgen.runtime.errors import AnswerError
+from msgspec import UNSET
+from typer.testing import CliRunner, Result
+
+from .strict import assert_strict, run
+from .test_hostile import TEXTS
+
+ROOT = Path(__file__).parent.parent
+FIXTURE = shlex.join(
+    [sys.executable, str(ROOT / "tests" / "conformance" / "server.py")]
+)
+
+WEATHER = r'''
+from dataclasses import dataclass
+from typing import Literal
+from mcpgen.runtime import Server
+from msgspec import Struct
+
+class Place(Struct):
+    lat: float
+    lon: float
+
+class Day(Struct):
+    high: float
+    sky: Literal["clear", "cloudy"] = "clear"
+
+class Forecast(Struct):
+    city: str
+    days: list[Day]
+    at: Place | None = None
+
+server = Server("weather", version="1.2.3", instructions="Name a city.")
+
+@server.tool
+async def forecast(city: str, days: int = 3, near: Place | None = None) -> Forecast:
+    """Tell the weather.
+
+    Args:
+        city: Where.
+    """
+    if city == "Atlantis":
+        raise ValueError("there is no such city")
+    return Forecast(city, [Day(20.5)] * days, near)
+
+@server.tool(name="class")
+async def of_cloud(**_) -> str:
+    return "cumulus"
+
+@server.prompt
+async def plan(city: str, season: str = "summer") -> str:
+    """Plan a trip."""
+    return f"Plan a trip to {city} in {season}."
+
+@server.resource("weather://{city}/today{?unit}")
+async def today(city: str, unit: str = "C") -> str:
+    return f"{city}: 20 {unit}"
+
+@server.resource("weather://help")
+async def help() -> str:
+    return "Ask."
+
+server.run()
+'''.replace("(**_)", "()")
+
+USE = """
+import asyncio
+from weather_{flavour} import ForecastResult{model}
+from weather_{flavour} import Weather{name}Client as WeatherClient
+from mcpgen.runtime.client.typed import ToolFailed
+
+
+async def main() -> None:
+    async with WeatherClient.connect({target!r}) as weather:
+        found: ForecastResult = await weather.forecast(city="Oslo", days=2, near={near})
+        days, at = {days}, {at}
+        assert len(days) == 2
+        assert at
+        (cloud,) = await weather.class_()
+        assert cloud.type == "text" and cloud.text == "cumulus"
+        prompt = await weather.prompt_plan(city="Oslo")
+        message = prompt.messages[0].content
+        assert getattr(message, "text", "") == "Plan a trip to Oslo in summer."
+        (today,) = await weather.read_today(city="Oslo", unit="F")
+        assert getattr(today, "text", "") == "Oslo: 20 F"
+        (text,) = await weather.read_help()
+        assert getattr(text, "text", "") == "Ask."
+        try:
+            await weather.forecast(city="Atlantis")
+        except ToolFailed as failed:
+            print(failed.tool, failed)
+
+
+asyncio.run(main())
+"""
+
+
+def invoke(*arguments: str) -> Result:
+    return CliRunner().invoke(app, ["client", *arguments])
+
+
+@pytest.fixture(scope="module")
+def fixture_listing() -> bytes:
+    """What our conformance server offers, asked once."""
+    done = subprocess.run(
+        [sys.executable, "-m", "mcpgen", "inspect", FIXTURE, "--json"],
+        capture_output=True,
+        timeout=60,
+        check=True,
+    )
+    return done.stdout
+
+
+@pytest.fixture
+def project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fixture_listing: bytes
+) -> Path:
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "app"\n')
+    (tmp_path / "given.json").write_bytes(fixture_listing)
+    (tmp_path / "src").mkdir()
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def load() -> Iterator[Any]:
+    loaded = []
+
+    def run(text: str) -> Any:
+        name = f"typed_client_of_a_test_{len(loaded)}"
+        module = sys.modules[name] = ModuleType(name)
+        loaded.append(name)
+        exec(compile(text, name, "exec"), module.__dict__)
+        return module
+
+    yield run
+    for name in loaded:
+        del sys.modules[name]
+
+
+def listing(*tools: dict[str, Any], **more: Any) -> Listing:
+    content = {"protocolVersion": "x", "tools": list(tools), **more}
+    return parse(json.dumps(content).encode(), "listing.json")
+
+
+def tool(
+    name: str, output: Any = None, required: tuple[str, ...] = (), **properties: Any
+) -> Any:
+    schema = {"type": "object", "properties": properties, "required": list(required)}
+    made = {"name": name, "inputSchema": schema}
+    return made | ({"outputSchema": output} if output else {})
+
+
+def text_of(found: Listing, flavour: Flavour = "msgspec") -> str:
+    return generate(found, Request(flavour), "DemoClient").text
+
+
+class Recorder:
+    """In place of a client: keeps what it is asked, and answers as it is told."""
+
+    def __init__(self, structured: Any = UNSET, is_error: bool = False) -> None:
+        self.asked: list[Any] = []
+        self.structured = structured
+        self.is_error = is_error
+
+    async def call_tool(self, name: str, arguments: Any) -> Any:
+        self.asked.append((name, arguments))
+        return Result_(self.structured, self.is_error)
+
+    async def get_prompt(self, name: str, arguments: Any) -> Any:
+        self.asked.append((name, arguments))
+
+    async def read_resource(self, uri: str) -> Any:
+        self.asked.append(uri)
+        return Result_(UNSET, False)
+
+
+class Result_:
+    def __init__(self, structured: Any, is_error: bool) -> None:
+        self.content: list[Any] = []
+        self.contents: list[Any] = []
+        self.structured_content = structured
+        self.is_error = is_error
+
+
+# --- the whole way --------------------------------------------------------------------
+
+
+def test_strict_and_alive_in_every_flavour(
+    tmp_path: Path, fixture_listing: bytes
+) -> None:
+    """Asked live, run against the server, and checked by two type checkers."""
+    (tmp_path / "server.py").write_text(WEATHER)
+    (tmp_path / "listing.json").write_bytes(fixture_listing)
+    target = shlex.join([sys.executable, "server.py"])
+    uses = {
+        "msgspec": ("Place(lat=1, lon=2)", "found.days", "found.at"),
+        "pydantic": ("Place(lat=1, lon=2)", "found.days", "found.at"),
+        "typeddict": ('{"lat": 1, "lon": 2}', 'found["days"]', 'found.get("at")'),
+    }
+    for flavour, (near, days, at) in uses.items():
+        for arguments in (
+            (target, "-o", f"weather_{flavour}.py"),
+            ("--from", "listing.json", "-o", f"conformance_{flavour}.py"),
+        ):
+            command = [sys.executable, "-m", "mcpgen", "client", *arguments]
+            done = run([*command, "--flavour", flavour], tmp_path)
+            assert done.returncode == 0, done.stderr
+        model = "" if flavour == "typeddict" else ", Place"
+        text = USE.format(
+            flavour=flavour,
+            name=flavour.title(),
+            model=model,
+            target=target,
+            near=near,
+            days=days,
+            at=at,
+        )
+        (tmp_path / f"use_{flavour}.py").write_text(text)
+        done = run([sys.executable, f"use_{flavour}.py"], tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout == "forecast there is no such city\n"
+    modules = sorted(
+        [*tmp_path.glob("weather_*.py"), *tmp_path.glob("conformance_*.py")]
+    )
+    assert len(modules) == 6
+    for module in modules:
+        text = module.read_text()
+        assert black.format_str(text, mode=black.Mode()) == text
+    (tmp_path / "server.py").unlink()
+    assert_strict(tmp_path)
+
+
+def test_a_record_is_repeated_and_checked_without_the_server(project: Path) -> None:
+    made = invoke(
+        "--from",
+        "given.json",
+        "-o",
+        "src/conf_client.py",
+        "--record",
+        "--exclude",
+        "test_*",
+    )
+    assert made.exit_code == 0, made.output
+    module = project / "src/conf_client.py"
+    text = module.read_text()
+    assert "class ConfClient(TypedClient)" in text
+    assert "test_simple_text(" not in text
+    assert 'from = "given.json"' in (project / "pyproject.toml").read_text()
+    runner = CliRunner()
+    assert runner.invoke(app, ["check"]).exit_code == 0
+    assert "unchanged" in invoke().output
+    module.write_text(text.replace("json_schema", "my_schema"))
+    found = runner.invoke(app, ["check"])
+    assert found.exit_code == 1
+    assert "was edited by hand" in found.output
+    refused = invoke()
+    assert refused.exit_code == 2
+    assert "client-edited" in refused.output
+    assert invoke("--force").exit_code == 0
+    assert module.read_text() == text
+    module.unlink()
+    assert "is missing" in runner.invoke(app, ["check"]).output
+    assert invoke().exit_code == 0
+    content = json.loads((project / "given.json").read_bytes())
+    content["tools"] = [t for t in content["tools"] if t["name"].startswith("test_")]
+    (project / "given.json").write_text(json.dumps(content))
+    stale = runner.invoke(app, ["check"])
+    assert stale.exit_code == 1
+    assert "differs" in stale.output
+    found = invoke("--check")
+    assert found.exit_code == 1
+
+
+def test_a_listing_is_kept_beside_the_module_of_a_live_server(project: Path) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "mcpgen",
+        "client",
+        FIXTURE,
+        "-o",
+        "src/conf_client.py",
+    ]
+    done = run([*command, "--record", "--include", "test_simple*"], project)
+    assert done.returncode == 0, done.stderr
+    kept = parse((project / "src/conf_client.json").read_bytes(), "kept")
+    given = parse((project / "given.json").read_bytes(), "given")
+    assert kept == given
+    assert 'include = ["test_simple*"]' in (project / "pyproject.toml").read_text()
+    done = run([*command, "--check"], project)
+    assert (done.returncode, done.stdout) == (
+        0,
+        "src/conf_client.py matches the server\n",
+    )
+    source = project / "src/conf_client.json"
+    source.write_text(source.read_text().replace("Give one text.", "Give two texts."))
+    assert invoke().exit_code == 0
+    done = run([*command, "--check", "--format", "json"], project)
+    assert done.returncode == 1
+    (found,) = json.loads(done.stderr)
+    assert found["code"] == "client-stale"
+    assert found["message"] == 'tool "test_simple_text": its description is another'
+
+
+def test_the_runtime_is_vendored_beside_it(project: Path) -> None:
+    (project / "src/app").mkdir()
+    (project / "src/app/__init__.py").touch()
+    done = invoke(
+        "--from", "given.json", "-o", "src/app/conf_client.py", "--vendor", "--record"
+    )
+    assert done.exit_code == 0, done.output
+    assert (
+        "from ._mcp.runtime.client.typed import"
+        in (project / "src/app/conf_client.py").read_text()
+    )
+    config = (project / "pyproject.toml").read_text()
+    assert "[[tool.mcpgen.vendor]]" in config
+    assert "[[tool.mcpgen.client]]" in config
+    assert CliRunner().invoke(app, ["check"]).exit_code == 0
+    script = (
+        "import asyncio, sys\nfrom app.conf_client import ConfClient\n"
+        "async def main():\n"
+        f"    async with ConfClient.connect({FIXTURE!r}) as client:\n"
+        "        print((await client.test_simple_text())[0].text)\n"
+        "asyncio.run(main())\n"
+        "assert not [n for n in sys.modules if n.split('.')[0] == 'mcpgen']\n"
+    )
+    (project / "src/run.py").write_text(script)
+    done_run = run([sys.executable, "src/run.py"], project)
+    assert (
+        done_run.stdout == "This is a simple text response for testing.\n"
+    ), done_run.stderr
+
+
+# --- what methods look like -----------------------------------------------------------
+
+
+def test_arguments_keep_their_defaults_and_docs(load: Any) -> None:
+    found = tool(
+        "forecast",
+        None,
+        ("city", "class"),
+        city={"type": "string", "description": "Where."},
+        days={"type": "integer", "default": 3},
+        unit={"enum": ["C", "F"], "default": "C"},
+        note={"type": ["string", "null"], "default": None},
+        tags={"type": "array", "items": {"type": "string"}, "default": ["a"]},
+        wrong={"type": "integer", "default": "three"},
+        **{"class": {"type": "string"}, "from-to": {}, "self": {"type": "boolean"}},
+    )
+    text = text_of(listing(found))
+    for line in (
+        "        city: str,",
+        "        class_: str,",
+        "        days: int = 3,",
+        '        unit: Literal["C", "F"] = "C",',
+        "        note: str | None = None,",
+        "        tags: list[str] | UnsetType = UNSET,",
+        "        wrong: int | UnsetType = UNSET,",
+        "        from_to: Any = UNSET,",
+        "        self_: bool | UnsetType = UNSET,",
+        "        - `city`: Where.",
+    ):
+        assert f"{line}\n" in text
+    client = Recorder()
+    demo = load(text).DemoClient(client)
+    asyncio.run(demo.forecast(city="Oslo", class_="x", from_to=1))
+    arguments = {
+        "city": "Oslo",
+        "class": "x",
+        "days": 3,
+        "unit": "C",
+        "note": None,
+        "from-to": 1,
+    }
+    assert client.asked == [("forecast", arguments)]
+
+
+def test_names_are_safe_and_stable() -> None:
+    names = [
+        "get-sum",
+        "getSum",
+        "get_sum",
+        "list",
+        "class",
+        "connect",
+        "client",
+        "str",
+        "1st",
+        "_call",
+    ]
+    tools = [tool(name) for name in names]
+    text = text_of(listing(*tools))
+    methods = {
+        node.name: ast.unparse(node.body[-1])
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.AsyncFunctionDef)
+    }
+    assert len(methods) == len(names)
+    wanted = {
+        "get_sum",
+        "list_",
+        "class_",
+        "connect_",
+        "client_",
+        "str_",
+        "call",
+        "call_1_st",
+    }
+    assert wanted <= methods.keys()
+    assert "'get_sum'" in methods["get_sum"]
+    assert "'get-sum'" in methods["get_x2d_sum"]
+    assert text_of(listing(*reversed(tools))) == text
+
+
+def test_a_prompt_or_template_renames_no_tool() -> None:
+    extra = {
+        "prompts": [{"name": "plan"}],
+        "resources": [{"name": "a", "uri": "x://1"}, {"name": "a", "uri": "x://2"}],
+        "resourceTemplates": [{"name": "a", "uriTemplate": "x://{a}"}],
+    }
+    text = text_of(listing(tool("prompt_plan"), tool("read_a"), **extra))
+    methods = re.findall(r"async def (\w+)", text)
+    assert {"prompt_plan", "read_a"} <= set(methods)
+    assert len(set(methods)) == 6
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.AsyncFunctionDef) and node.name in (
+            "prompt_plan",
+            "read_a",
+        ):
+            assert "_content" in ast.unparse(node)
+
+
+def test_templates_take_their_variables(load: Any) -> None:
+    templates = [
+        {"name": "file", "uriTemplate": "file:///{+path}{?from,to*}"},
+        {"name": "broken", "uriTemplate": "file:///{path"},
+        {"name": "odd", "uriTemplate": "file:///{a b}"},
+    ]
+    found = generate(listing(resourceTemplates=templates), Request(), "DemoClient")
+    assert [note.code for note in found.notes] == ["template-malformed"] * 2
+    assert "self, *, path: str, from_: str | UnsetType = UNSET" in " ".join(
+        found.text.split()
+    )
+    client = Recorder()
+    asyncio.run(load(found.text).DemoClient(client).read_file(path="a/b", from_="1"))
+    assert client.asked == ["file:///a/b?from=1"]
+
+
+def test_many_resources_get_no_methods() -> None:
+    resources = [{"name": f"r{n}", "uri": f"x://{n}"} for n in range(MAX_RESOURCES + 1)]
+    found = generate(listing(resources=resources), Request(), "DemoClient")
+    assert [note.code for note in found.notes] == ["resources-many"]
+    assert "async def" not in found.text
+
+
+def test_schemas_that_are_no_list_of_parameters() -> None:
+    odd: list[Any] = [
+        True,
+        {},
+        {"type": "string"},
+        {"$ref": "#"},
+        {"anyOf": [{"type": "object"}]},
+    ]
+    tools = [
+        {"name": f"t{n}", "inputSchema": s, "outputSchema": s}
+        for n, s in enumerate(odd)
+    ]
+    text = text_of(listing(*tools, {"name": "bare"}))
+    assert text.count("(self) ->") == len(odd) + 1
+
+
+def test_a_result_is_what_was_promised_or_an_error(load: Any) -> None:
+    output = tool("", None, ("n",), n={"type": "integer"})["inputSchema"]
+    found = listing(tool("count", output))
+    for flavour in FLAVOURS:
+        demo = load(text_of(found, flavour)).DemoClient
+        result: Any = asyncio.run(demo(Recorder({"n": 1})).count())
+        assert (result["n"] if flavour == "typeddict" else result.n) == 1
+        with pytest.raises(AnswerError, match="no structured content"):
+            asyncio.run(demo(Recorder()).count())
+        with pytest.raises(ToolFailed, match="'count' failed"):
+            asyncio.run(demo(Recorder({"n": 1}, is_error=True)).count())
+        if flavour != "typeddict":
+            with pytest.raises(AnswerError, match="not what its schema says"):
+                asyncio.run(demo(Recorder({"n": "one"})).count())
+
+
+def test_patterns_choose_by_name() -> None:
+    found = listing(
+        tool("get_a"), tool("get_b"), tool("set_a"), prompts=[{"name": "get_c"}]
+    )
+    chosen = found.only(["get_*"], ["*_b"])
+    assert [t["name"] for t in chosen.tools] == ["get_a"]
+    assert [p["name"] for p in chosen.prompts] == ["get_c"]
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [
+        ("src/weather_client.py", "WeatherClient"),
+        ("weather.py", "WeatherClient"),
+        ("mcp-servers/everything", "EverythingClient"),
+        ("_1.py", "Server1Client"),
+    ],
+)
+def test_the_class_is_named_by_the_module(file: str, name: str) -> None:
+    assert class_name(file) == name
+
+
+# --- hostile servers ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_what_a_server_says_stays_data(
+    flavour: Flavour, load: Any, tmp_path: Path
+) -> None:
+    texts = list(TEXTS.values())
+    everything = listing(
+        *(
+            {
+                "name": text,
+                "title": text,
+                "description": text,
+                "inputSchema": {
+                    "type": "object",
+                    "title": text,
+                    "$id": text,
+                    "properties": {
+                        text: {"type": "string", "description": text, "title": text},
+                        "choice": {"enum": [text, "other"], "default": text},
+                        "inner": {"$ref": "#/$defs/Inner"},
+                        "else": {"$ref": text},
+                    },
+                    "required": [text],
+                    "$defs": {
+                        "Inner": {"properties": {text: {"const": text}}, "title": text}
+                    },
+                },
+                "outputSchema": {
+                    "properties": {text: {"type": "string"}},
+                    "description": text,
+                },
+            }
+            for text in texts
+        ),
+        serverInfo={"name": texts[0], "version": "".join(texts[:-1])},
+        protocolVersion="".join(texts[:-1]),
+        instructions="\n".join(texts),
+        prompts=[
+            {
+                "name": text,
+                "description": text,
+                "arguments": [{"name": text, "description": text, "required": True}],
+            }
+            for text in texts
+        ],
+        resources=[{"name": text, "uri": text, "description": text} for text in texts],
+        resourceTemplates=[
+            {"name": text, "uriTemplate": f"x:{text}{{a}}"} for text in texts
+        ],
+    )
+    text = text_of(everything, flavour)
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        assert not isinstance(node, ast.Import)
+        if isinstance(node, ast.ImportFrom):
+            known = {
+                "__future__",
+                "typing",
+                "msgspec",
+                "pydantic",
+                "mcpgen.runtime.client.typed",
+            }
+            assert node.module in known
+        if isinstance(node, ast.Call):
+            called = ast.unparse(node.func)
+            assert called in (
+                "field",
+                "Field",
+                "TypedDict",
+                "ConfigDict",
+            ) or re.fullmatch(
+                r"self\._(content|structured|prompt|read|expanded)|\w+\.model_rebuild",
+                called,
+            )
+    head = text.partition('\n"""')[0]
+    assert all(line.startswith("#") for line in head.strip().splitlines())
+    assert put.body(text) is not None
+    assert not put.is_edited(text)
+    client = Recorder({})
+    demo = load(text).DemoClient(client)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.AsyncFunctionDef) and not node.name.startswith(
+            ("prompt", "read")
+        ):
+            given = {
+                a.arg: "v"
+                for a, d in zip(
+                    node.args.kwonlyargs, node.args.kw_defaults, strict=True
+                )
+                if d is None
+            }
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(
+                    "mcpgen.runtime.client.typed._fitted", lambda value, *_: value
+                )
+                asyncio.run(getattr(demo, node.name)(**given))
+    assert {name for name, _ in client.asked} == set(texts)
+    for name, arguments in client.asked:
+        assert arguments == {name: "v", "choice": name}
+
+
+BAD_LISTINGS: dict[str, tuple[bytes, str]] = {
+    "no-json": (b"{", "not-json"),
+    "array": (b"[]", "not-a-listing"),
+    "other": (b'{"a": 1}', "not-a-listing"),
+    "unreadable": (b'{"tools": null}', "not-a-listing"),
+    "no-list": (b'{"tools": {}}', "not-a-listing"),
+    "no-tool": (b'{"tools": [7]}', "not-a-listing"),
+    "nameless": (b'{"tools": [{"name": 7}]}', "not-a-listing"),
+    "no-uri": (b'{"resources": [{"name": "a"}]}', "not-a-listing"),
+    "surrogate": (b'{"tools": [{"name": "\\ud800"}]}', "not-text"),
+    "deep": (b'{"tools": ' + b"[" * 10_000 + b"]" * 10_000 + b"}", "too-deep"),
+}
+
+
+@pytest.mark.parametrize(("data", "code"), BAD_LISTINGS.values(), ids=BAD_LISTINGS)
+def test_a_bad_listing_is_refused(project: Path, data: bytes, code: str) -> None:
+    (project / "bad.json").write_bytes(data)
+    found = invoke("--from", "bad.json", "-o", "bad_client.py")
+    assert found.exit_code == 2
+    assert f"error[{code}]" in found.output
+    assert not (project / "bad_client.py").exists()
+
+
+def test_a_response_of_tools_list_will_do() -> None:
+    result = {"jsonrpc": "2.0", "id": 1, "result": {"tools": [tool("a")]}}
+    assert parse(json.dumps(result).encode(), "x").tools[0]["name"] == "a"
+
+
+# --- what has changed -----------------------------------------------------------------
+
+
+def test_changes_are_said_in_words() -> None:
+    old = listing(
+        tool("gone"),
+        tool("kept", None, ("a",), a={"type": "string"}, b={"type": "string"}),
+        prompts=[{"name": "p"}],
+    )
+    place = tool("", None, (), x={"type": "integer"})["inputSchema"]
+    new = listing(
+        tool(
+            "kept",
+            place,
+            ("a",),
+            a={"type": "integer"},
+            c={"type": "string", "default": "d"},
+        ),
+        tool("new"),
+        prompts=[{"name": "p", "description": "Said."}],
+    )
+    before, after = (put.body(text_of(each)) or "" for each in (old, new))
+    assert changes(before, before) == []
+    assert changes(before, after) == [
+        'tool "gone" is gone',
+        'tool "new" is new',
+        'prompt "p": its description is another',
+        'tool "kept": argument b is gone',
+        'tool "kept": argument a: str → int',
+        "tool \"kept\": argument c is new: str = 'd'",
+        'tool "kept": its result is another: list[ContentBlock] → KeptResult',
+        "model KeptResult is new",
+    ]
+    assert changes("class", after) == ["it is not Python any more"]
+
+
+# --- places and settings --------------------------------------------------------------
+
+
+def test_files_of_others_are_not_overwritten(project: Path) -> None:
+    mine = project / "mine.py"
+    for text in ("x = 1\n", "# Generated by mcpgen 0.1.0 from somewhere.\n"):
+        mine.write_text(text)
+        found = invoke("--from", "given.json", "-o", "mine.py")
+        assert found.exit_code == 2
+        assert "output-occupied" in found.output
+        assert mine.read_text() == text
+    (project / "link.py").symlink_to(mine)
+    for force in ((), ("--force",)):
+        found = invoke("--from", "given.json", "-o", "link.py", *force)
+        assert found.exit_code == 2, found.output
+    (project / "dir.py").mkdir()
+    assert invoke("--from", "given.json", "-o", "dir.py", "--force").exit_code == 2
+    (project / "other.json").write_text('{"my": "own"}')
+    done = run(
+        [
+            sys.executable,
+            "-m",
+            "mcpgen",
+            "client",
+            FIXTURE,
+            "-o",
+            "other.py",
+            "--record",
+        ],
+        project,
+    )
+    assert done.returncode == 2
+    assert "output-occupied" in done.stderr
+    assert not (project / "other.py").exists()
+    assert mine.read_text() == text
+    assert "client" not in (project / "pyproject.toml").read_text()
+
+
+def test_what_was_there_stays_when_writing_fails(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert invoke("--from", "given.json", "-o", "a_client.py").exit_code == 0
+    module = project / "a_client.py"
+    before = module.read_bytes()
+
+    def fail(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", fail)
+        found = invoke(
+            "--from", "given.json", "-o", "a_client.py", "--flavour", "pydantic"
+        )
+    assert found.exit_code == 2
+    assert "No space left" in found.output
+    assert module.read_bytes() == before
+    assert not list(project.glob(".a_client*"))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("-o", "x.py"),
+        ("--include", "a"),
+        ("--from", "given.json", "python server.py"),
+        ("--from", "given.json", "--check"),
+        ("--from", "given.json", "-o", "../x.py"),
+        ("--from", "given.json", "-o", "x.txt"),
+        ("--from", "given.json", "-o", "a-b.py"),
+        ("--from", "given.json", "-o", "class.py"),
+        ("--from", "given.json", "-o", "x.py", "--flavour", "pydantc"),
+        ("--from", "given.json", "-o", "x.py", "--runtime", "os;x"),
+        ("--from", "missing.json", "-o", "x.py"),
+        ("--from", "given.json", "-o", "x.py", "--check"),
+        (),
+    ],
+    ids=" ".join,
+)
+def test_what_makes_no_sense_is_an_error(
+    project: Path, arguments: tuple[str, ...]
+) -> None:
+    found = invoke(*arguments)
+    assert found.exit_code == 2
+    assert "error[" in found.output
+    assert not list(project.glob("*.py"))
+
+
+def test_without_a_file_it_is_printed(project: Path) -> None:
+    found = invoke("--from", "given.json", "--include", "test_simple*")
+    assert found.exit_code == 0
+    assert "class McpgenConformanceClient(TypedClient):" in found.output
+
+
+GOOD = {"path": "src/a_client.py", "from": "src/a_client.json"}
+
+
+@pytest.mark.parametrize(
+    ("table", "key"),
+    [
+        ({"path": "a.py"}, "client.from"),
+        (GOOD | {"path": 7}, "client.path"),
+        (GOOD | {"path": "a.txt"}, "Python file"),
+        (GOOD | {"path": "../a.py"}, 'holds ".."'),
+        (GOOD | {"from": "../a.json"}, "JSON file"),
+        (GOOD | {"from": "a.toml"}, "JSON file"),
+        (GOOD | {"flavor": "msgspec"}, 'did you mean "flavour"'),
+        (GOOD | {"flavour": "x"}, "client.flavour"),
+        (GOOD | {"include": "a"}, "client.include"),
+        (GOOD | {"exclude": []}, "client.exclude"),
+        (GOOD | {"runtime": "a b"}, "client.runtime"),
+        (GOOD | {"path": "gen/a.py"}, "output"),
+    ],
+)
+def test_a_wrong_table_is_named(
+    tmp_path: Path, table: dict[str, Any], key: str
+) -> None:
+    with pytest.raises(CompileError) as caught:
+        parse_config({"output": "gen", "client": [table]}, tmp_path)
+    said = [f"{d.message} {d.hint}" for d in caught.value.diagnostics]
+    assert any(key in text for text in said), said
+
+
+def test_a_table_is_read(tmp_path: Path) -> None:
+    config = parse_config(
+        {"client": [GOOD | {"include": ["a*"], "flavour": "pydantic"}]}, tmp_path
+    )
+    (found,) = config.clients
+    assert found.path == tmp_path.resolve() / "src/a_client.py"
+    assert found.request == Request("pydantic", ("a*",))
+    assert found.request.table() == {"flavour": "pydantic", "include": ["a*"]}
+    with pytest.raises(CompileError, match="lies inside of another"):
+        parse_config({"client": [GOOD, GOOD]}, tmp_path)
