@@ -55,6 +55,7 @@ class Proxy:
         self.exchanges = 0
         self.open: set[_Side] = set()
         self.connecting: set[asyncio.Task[None]] = set()
+        self.is_over = False
         self._tls: SSLContext | None = None
 
     async def serve(
@@ -68,6 +69,7 @@ class Proxy:
         try:
             await over.wait()
         finally:
+            self.is_over = True
             server.close()
             while self.open or self.connecting:
                 for side in list(self.open):
@@ -118,6 +120,8 @@ class _Side(asyncio.Protocol):
         """There is a connection: send what has waited for it."""
         self.proxy.open.add(self)
         self.transport = cast(asyncio.Transport, transport)
+        if self.proxy.is_over:
+            self.abort()
         self.transport.set_write_buffer_limits(HIGH_WATER)
         self._flush()
 
