@@ -12,13 +12,14 @@ import compileall
 from itertools import chain
 from pathlib import Path
 
-from . import clients, compiler, servers, table
+from . import clients, compiler, servers, table, tracing
 
 ROOT = Path(__file__).resolve().parent.parent
 PARTS = {
     "compiler": compiler.rows,
     "servers": servers.rows,
     "clients": clients.rows,
+    "tracing": tracing.rows,
 }
 
 

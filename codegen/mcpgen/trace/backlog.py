@@ -13,6 +13,8 @@ import time
 from collections import deque
 from contextlib import suppress
 
+PATIENCE = 0.25
+"""Seconds at the start in which the server has the machine for itself."""
 MOMENT = 0.05
 """Seconds that what came first waits for more."""
 MOST = 16 * 2**20
@@ -92,6 +94,7 @@ class Backlog:
 
     def _record(self) -> None:
         taker: Taker | None = None
+        self._enough.wait(PATIENCE)
         try:
             taker = self._make(time.perf_counter() - self._start)
             self._take_all(taker)
