@@ -445,7 +445,7 @@ def test_a_hundred_megabytes_pass_through_little_memory(tmp_path: Path) -> None:
 
 SPEAKER = program(
     "import sys\n"
-    r'''print('{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"\\u001b]0;gotcha"}}')'''
+    r"""print('{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"\\u001b]0;gotcha"}}')"""
     "\nprint('stray \\x1b[2J', flush=True)\n"
     "sys.stdin.readline()\n"
 )

@@ -11,7 +11,8 @@ import sys
 import threading
 import time
 from collections import deque
-from contextlib import suppress
+
+from .stderr import warn
 
 PATIENCE = 0.25
 """Seconds at the start in which the server has the machine for itself."""
@@ -122,9 +123,3 @@ class Backlog:
                 time.sleep(0)  # lets a thread that forwards go first
             if taker is not None:
                 taker.flush()
-
-
-def warn(text: str) -> None:
-    """Say it on standard error, if somebody still hears that."""
-    with suppress(OSError, ValueError):
-        print(f"mcpgen trace: {text}", file=sys.stderr, flush=True)

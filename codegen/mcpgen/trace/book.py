@@ -12,10 +12,10 @@ from msgspec.json import Decoder, Encoder, encode, format
 
 from ..recording import FORMAT, Entry, Header, Http, Source
 from ..resources import VERSION
-from .backlog import warn
 from .frames import Frame, envelope
 from .pairing import Asked, Pairing, Place, Side
 from .redaction import Redaction
+from .stderr import warn
 
 BATCH = 2**20
 """Bytes that are written at the latest; else when nothing more is there for now."""
@@ -118,7 +118,7 @@ class Book:
         """Pair what is in it; what it answers, if it answers one thing."""
         if not data.isascii():
             data.decode()
-        if data[:1] == b"{":
+        if data.lstrip(b" \t\r\n")[:1] == b"{":
             return self._paired(t, side, _MESSAGE.decode(data), place)
         try:
             for message in _BATCH.decode(data):

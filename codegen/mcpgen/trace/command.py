@@ -82,6 +82,14 @@ def quickly(words: Sequence[str]) -> None:
 
 def trace(options: Options) -> NoReturn:
     """Run the command, record what is said, and end as the command does."""
+    if not hasattr(os, "posix_spawnp"):
+        from ..diagnostics import fail
+
+        raise fail(
+            "not-here",
+            "a command can be traced on Linux and macOS only",
+            hint="a server on HTTP can be traced everywhere: --http URL",
+        )
     file, path = create(options.output, force=options.force)
     backlog = Backlog(_recorder(options, file))
     try:
@@ -110,8 +118,8 @@ def proxy(options: Options, url: str, port: int) -> None:
 
     from ..diagnostics import fail
     from ..runtime.client.http1 import locate
-    from .backlog import warn
     from .proxy import Proxy, Upstream
+    from .stderr import warn
 
     try:
         origin, authority, host, upstream_port, _ = locate(url)

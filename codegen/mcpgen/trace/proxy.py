@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from . import heads
-from .backlog import Backlog, warn
+from .backlog import Backlog
+from .stderr import warn
 
 if TYPE_CHECKING:
     from ssl import SSLContext

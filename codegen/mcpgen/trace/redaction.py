@@ -93,10 +93,6 @@ class Redaction:
             for name, value in headers
         }
 
-    def path(self, target: str) -> str:
-        """The path and the query of an address."""
-        return self.text(target)
-
     def command(self, words: Iterable[str]) -> str:
         """A command line: also `--token abc`, where the value is a word of its own."""
         shown, is_value = [], False

@@ -67,6 +67,7 @@ def run(command: Sequence[str], backlog: Backlog) -> int:
     Raises OSError if it cannot be started.
     """
     _fill_standard_streams()
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # a host may have it ignored
     signals = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT}
     signals |= {signal.SIGUSR1, signal.SIGUSR2}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
