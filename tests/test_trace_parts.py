@@ -197,7 +197,10 @@ SECRETS: dict[str, Any] = {
     "a shell's quotes": {"text": f"export MY_SECRET='{SECRET} {SECRET}'"},
     "a header": {"text": f"> Authorization: Bearer {SECRET}"},
     "another header": {"text": f"Authorization: Basic {SECRET}"},
-    "cookies": {"text": f"Cookie: a=1; b={SECRET}\r\nHost: x"},
+    "a digest": {"text": f'Authorization: Digest user="a", response="{SECRET}"'},
+    "a signed address": {"uri": f"/blob?sv=1&sig={SECRET}&key={SECRET}"},
+    "a long key": {"x" * 1000 + "_password": SECRET},
+    "cookies": {"text": f'Cookie: a=1; b="c"; d={SECRET}\r\nHost: x'},
     "set cookies": {"headers": {"Set-Cookie": f"sid={SECRET}; Path=/"}},
     "a query": {"uri": f"https://example.com/?a=1&access_token={SECRET}&b=2"},
     "a user": {"uri": f"https://me:{SECRET}@example.com/"},
@@ -231,8 +234,9 @@ def test_secrets_are_redacted(params: Any, ascii: bool) -> None:
 
 
 def test_a_key_that_is_there_twice() -> None:
-    data = b'{"password":"' + SECRET.encode() + b'","password":null}'
-    assert SECRET.encode() not in REDACTION.frame(data)
+    text = f'{{"password":"{SECRET}","password":null}}'
+    assert SECRET not in REDACTION.text(text)
+    assert SECRET.encode() not in REDACTION.frame(text.encode())
 
 
 def test_a_key_written_with_escapes() -> None:
@@ -301,7 +305,10 @@ def test_without_a_secret_not_a_byte_changes() -> None:
         (["x", "--api-key=" + SECRET], f"x '--api-key={REDACTED}'"),
         (["env", "DB_PASSWORD=" + SECRET, "x"], f"env 'DB_PASSWORD={REDACTED}' x"),
         (["x", "--password", "--next"], "x --password --next"),
-        (["x", f"https://u:{SECRET}@h/?key=1"], f"x 'https://{REDACTED}@h/?key=1'"),
+        (
+            ["x", f"https://u:{SECRET}@h/?key=1"],
+            f"x 'https://{REDACTED}@h/?key={REDACTED}'",
+        ),
         (["sh", "-c", f"TOKEN={SECRET} run"], f"sh -c 'TOKEN={REDACTED}'"),
         (["x", "-H", f"Authorization: Bearer {SECRET}"], None),
         (["x", "a b"], "x 'a b'"),
@@ -339,7 +346,7 @@ def test_names_of_secrets(name: str) -> None:
 @pytest.mark.parametrize(
     "text",
     ["a" * 10**5, "token" * 10**4, '"token":"' * 10**4, "://" * 10**4, "-" * 10**4,
-     "token=" * 10**4, "eyJ" * 10**4, "\\" * 10**5 + '"', "bearer " * 10**5],
+     "token=" * 10**4, "eyJ" * 10**4, "\\" * 10**5 + '"', "bearer " * 10**4],
     ids=lambda text: text[:8],
 )  # fmt: skip
 def test_hostile_text_takes_linear_time(text: str) -> None:
