@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import random
+import threading
 from typing import Any
 
 import pytest
 from mcpgen.recording import Entry, Http
+from mcpgen.trace.backlog import MOST as MOST_NOTED
+from mcpgen.trace.backlog import Backlog
 from mcpgen.trace.exchanges import Events
 from mcpgen.trace.frames import Frame, Gathering, Lines, envelope
 from mcpgen.trace.heads import body_size, is_loopback, passed_on, readable, request
@@ -17,6 +20,66 @@ from mcpgen.trace.redaction import REDACTED, Nothing, Redaction, is_secret
 from msgspec import Raw
 
 REDACTION = Redaction()
+
+# --- the backlog ----------------------------------------------------------------------
+
+
+class Taken:
+    """Takes, until it fails."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.times: list[float] = []
+
+    def take(self, t: float, what: Any) -> None:
+        if len(self.times) == self.most:
+            raise RuntimeError("no more")
+        self.times.append(t)
+
+    def flush(self) -> None:
+        pass
+
+    def close(self) -> None:
+        self.times.append(-1)
+
+
+def test_all_who_note_something_are_heard_in_order() -> None:
+    taken = Taken(10**9)
+    backlog = Backlog(lambda since: taken)
+    backlog.start()
+    # More than there is room for: they have to wait for the one who takes.
+    threads = [
+        threading.Thread(
+            target=lambda: [backlog.note(n, MOST_NOTED // 50) for n in range(200)]
+        )
+        for _ in range(3)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    backlog.close()
+    *times, end = taken.times
+    assert len(times) == 600
+    assert times == sorted(times)
+    assert end == -1
+
+
+@pytest.mark.parametrize("most", [0, 5])
+def test_a_recorder_that_fails_holds_nobody_up(
+    most: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    taken = Taken(most)
+    backlog = Backlog(lambda since: taken)
+    backlog.start()
+    for number in range(100):
+        backlog.note(number, MOST_NOTED // 4)
+    backlog.close()
+    assert len(taken.times) == most
+    said = capfd.readouterr().err
+    assert said.count("not recorded") == 1
+    assert "no more" in said
+
 
 # --- frames ---------------------------------------------------------------------------
 

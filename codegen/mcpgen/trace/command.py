@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from .exchanges import Exchanges
     from .session import Session
 
+SWITCH = 1e-4
+"""Seconds after which a thread that records must let one that forwards go on."""
 _FLAGS = ("--raw", "--live", "--force")
 
 
@@ -92,6 +94,7 @@ def trace(options: Options) -> NoReturn:
         )
     file, path = create(options.output, force=options.force)
     backlog = Backlog(_recorder(options, file))
+    sys.setswitchinterval(SWITCH)
     try:
         status = run(options.command, backlog)
     except OSError as error:
@@ -128,6 +131,7 @@ def proxy(options: Options, url: str, port: int) -> None:
     shown = urlsplit(url)
     file, path = create(options.output, force=options.force)
     backlog = Backlog(exchanges(options, file, url))
+    sys.setswitchinterval(SWITCH)
 
     def ready(port: int) -> None:
         backlog.start()
