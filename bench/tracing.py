@@ -1,7 +1,8 @@
 """`mcpgen trace` in front of a server of ours: what it adds, beside the server alone.
 
 Two frames make a call, so what a call takes longer is halved. Short rounds and many of
-them: what is looked for is small beside what a busy machine does to both.
+them, each with the one beside it: what is looked for is small beside what a busy machine
+does to both.
 """
 
 from __future__ import annotations
@@ -9,23 +10,24 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
+from statistics import median
 
 from .http_driver import HttpServer
 from .servers import ADD, ours, ours_http
 from .stdio_driver import StdioServer
 from .table import Row, share
-from .timing import in_turns
+from .timing import in_turns, take_turns
 from .wire import LEGACY, MODERN, Wire
 
-ROUNDS, DURATION = 25, 0.1
+ROUNDS, DURATION = 50, 0.05
 CONNECTIONS = 16
 
 
 def rows(quick: bool) -> Iterator[Row]:
     """All of this part."""
-    rounds = 9 if quick else ROUNDS
+    rounds = 20 if quick else ROUNDS
     with tempfile.TemporaryDirectory(prefix="bench-") as place:
         trace = [sys.executable, "-m", "mcpgen", "trace", "-o", place]
         yield starting(trace, rounds)
@@ -37,14 +39,21 @@ def rows(quick: bool) -> Iterator[Row]:
 
 def starting(trace: list[str], rounds: int) -> Row:
     """From the start to the first answer: what comes on top."""
-    direct, traced = in_turns(
-        partial(_start, ours("add")),
+    added, direct = _added(
         partial(_start, [*trace, "--", *ours("add")]),
-        rounds,
+        partial(_start, ours("add")),
+        rounds // 2,
     )
-    return share(
-        "trace: added start / start to tools/list answer", traced - direct, direct
-    )
+    return share("trace: added start / start to tools/list answer", added, direct)
+
+
+def _added(
+    traced: Callable[[], float], direct: Callable[[], float], rounds: int
+) -> tuple[float, float]:
+    """What one takes longer than the other beside it, and what that takes: medians."""
+    longer, shorter = take_turns(traced, direct, rounds)
+    differences = (a - b for a, b in zip(longer, shorter, strict=True))
+    return max(median(differences), 0), median(shorter)
 
 
 def _start(command: list[str]) -> float:
@@ -62,14 +71,14 @@ def calls(trace: list[str], wire: Wire, rounds: int) -> Iterator[Row]:
         StdioServer([*trace, "--", *ours("add")], wire) as behind,
     ):
         for in_flight, target in {1: "<= 0.15", 64: ""}.items():
-            direct, traced = in_turns(
-                partial(alone.time_per_call, request, in_flight, DURATION),
+            added, direct = _added(
                 partial(behind.time_per_call, request, in_flight, DURATION),
+                partial(alone.time_per_call, request, in_flight, DURATION),
                 rounds,
             )
             number = "one at a time" if in_flight == 1 else f"{in_flight} in flight"
             what = f"trace: added to a frame / stdio call, {number}, {wire.name}"
-            yield share(what, max(traced - direct, 0) / 2, direct, target)
+            yield share(what, added / 2, direct, target)
 
 
 def large_messages(trace: list[str], rounds: int) -> Row:

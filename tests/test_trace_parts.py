@@ -513,7 +513,7 @@ def test_a_live_line_is_one_line_of_a_certain_width() -> None:
         (Entry(t=0, source="server", frame=Raw(b'{"id":1}'), cut=True, size=12345678,
                method="x", ms=3.14159), "← x #1 3.1 ms (12,345,678 bytes)"),
     ],
-    ids=str,
+    ids=range(7),
 )  # fmt: skip
 def test_live_lines(entry: Entry, shown: str) -> None:
     assert line(entry) == f"    0.000 {shown}"
