@@ -411,7 +411,25 @@ def test_a_server_that_speaks_no_http(tmp_path: Path, reply: bytes) -> None:
             connection.recv(1)
 
     with before(tmp_path, handle) as traced:
-        assert b"HTTP/1.1 502 Bad Gateway" in traced.exchange(post(PING))
+        found = traced.exchange(post(PING))
+    assert found.startswith(b"HTTP/1.1 502 Bad Gateway\r\n")
+    assert b"\r\nHTTP/1.1" not in found
+
+
+def test_an_answer_that_nobody_waits_for(tmp_path: Path) -> None:
+    """As some servers send, before they close a connection that is idle."""
+
+    def handle(connection: socket.socket) -> None:
+        read_until(connection, PING)
+        connection.sendall(answer(PONG, JSON))
+        connection.sendall(answer(b"", status=b"408 Request Timeout"))
+        with suppress(ConnectionError):
+            connection.recv(1)
+
+    with before(tmp_path, handle) as traced:
+        found = traced.exchange(post(PING))
+    assert found.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert found.endswith(PONG)
 
 
 def test_a_port_that_is_taken(tmp_path: Path) -> None:

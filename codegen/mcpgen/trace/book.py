@@ -84,13 +84,8 @@ class Book:
         except (DecodeError, UnicodeDecodeError):
             self.text(t, side, frame, http)
         else:
-            self._add(
-                _about(
-                    Entry(t=_round(t), source=side, frame=Raw(data), http=http),
-                    t,
-                    asked,
-                )
-            )
+            entry = Entry(t=_round(t), source=side, frame=Raw(data), http=http)
+            self._add(_about(entry, t, asked))
 
     def text(
         self, t: float, source: Source, frame: Frame, http: Http | UnsetType = UNSET

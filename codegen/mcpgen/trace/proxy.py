@@ -380,13 +380,12 @@ class _Server(_Side):
             head = heads.response((yield from self._head()))
             if not client.is_asking:
                 raise ValueError("an answer to nothing")
-            status = head.status
-            client.send(heads.passed_on(head, {}))
+            status, size = head.status, heads.body_size(head)
             if status == 101:
                 raise ValueError("another protocol, which nobody asked for")
+            client.send(heads.passed_on(head, {}))
             if status < 200:
                 continue
-            size = heads.body_size(head)
             self.is_answering = True
             self.note("response", head, len(head.start))
             if self.method == "HEAD" or status in (204, 304):
@@ -398,11 +397,11 @@ class _Server(_Side):
             client.go_on()
 
     def is_nonsense(self, problem: str) -> None:
-        """The client is told so, unless an answer has begun."""
+        """The client is told so, if it waits for an answer and has nothing of it."""
         problem = f"the server sent no proper HTTP: {problem}"
-        if self.is_answering:
+        if self.other.is_asking and not self.is_answering:
+            self.other.refuse(502, "Bad Gateway", problem)
+        else:
             warn(problem)
             self.other.finish()
-        else:
-            self.other.refuse(502, "Bad Gateway", problem)
         super().abort()
