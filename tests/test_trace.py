@@ -213,6 +213,9 @@ def test_the_server_gets_the_signals_as_they_were(tmp_path: Path) -> None:
     assert masks(finish(tmp_path / "s", show).stdout) == masks(alone.stdout)
 
 
+@pytest.mark.skipif(
+    not hasattr(signal, "sigwaitinfo"), reason="nobody tells who sent a signal"
+)
 def test_ctrl_c_on_a_terminal_comes_once(tmp_path: Path) -> None:
     """The terminal tells the whole group; so the tracer need not."""
     count = program(
