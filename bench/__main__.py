@@ -12,13 +12,15 @@ import compileall
 from itertools import chain
 from pathlib import Path
 
-from . import clients, compiler, servers, table, tracing
+from . import clients, compiler, linting, scaffold, servers, table, tracing
 
 ROOT = Path(__file__).resolve().parent.parent
 PARTS = {
     "compiler": compiler.rows,
     "servers": servers.rows,
     "clients": clients.rows,
+    "scaffold": scaffold.rows,
+    "linting": linting.rows,
     "tracing": tracing.rows,
 }
 

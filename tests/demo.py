@@ -1,63 +1,143 @@
-"""`make demo` ends with this: a server, asked in two versions, and by a client.
+"""`make demo` ends with this: a server is made, and called on stdio and HTTP.
 
-Everything that is sent (→) and comes back (←) is shown as it is on the wire.
+The server is what `mcpgen new` makes, and speaks every version; here an old one and the
+newest. All that is sent (→) and comes back (←) is shown as it is on the wire.
 """
 
 from __future__ import annotations
 
-import asyncio
+import json
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.request import Request, urlopen
 
-from mcpgen.runtime import Client
-
-SERVER = '''
-from mcpgen.runtime import Server
-
-server = Server("weather", version="1.0.0")
-
-@server.tool
-async def forecast(city: str, days: int = 3) -> list[str]:
-    """Forecast for a city."""
-    return [f"Sunny in {city}"] * days
-
-server.run()
-'''
-OLDEST = """
-{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"demo","version":"1"}}}
-{"jsonrpc":"2.0","method":"notifications/initialized"}
-{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"forecast","arguments":{"city":"Oslo","days":2}}}
-"""
-NEWEST = """
-{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"forecast","arguments":{"city":"Oslo","days":2},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}
-"""
+OLD, NEWEST = "2025-03-26", "2026-07-28"
+CALL = {"name": "count", "arguments": {"text": "Hello, world"}}
+META = {
+    "io.modelcontextprotocol/protocolVersion": NEWEST,
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+FRAMES: dict[str, list[dict[str, Any]]] = {
+    OLD: [
+        {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "initialize",
+            "params": {
+                "protocolVersion": OLD,
+                "capabilities": {},
+                "clientInfo": {"name": "demo", "version": "1"},
+            },
+        },
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": CALL},
+    ],
+    NEWEST: [
+        {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "tools/call",
+            "params": {**CALL, "_meta": META},
+        }
+    ],
+}
+PYTHON = [sys.executable, "-m"]
 
 
 def main() -> None:
-    """Ask, and show."""
-    print(SERVER.strip())
-    for name, frames in (("2024-11-05", OLDEST), ("2026-07-28", NEWEST)):
-        frames = frames.lstrip()
-        print(f"\nasked in {name}:")
-        print("".join(f"  → {line}\n" for line in frames.splitlines()), end="")
-        answers = subprocess.run(
-            [sys.executable, "-c", SERVER],
-            input=frames,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=True,
-        ).stdout
-        print("".join(f"  ← {line}\n" for line in answers.splitlines()), end="")
-    print("\nasked by our own client, which finds the version itself:")
-    asyncio.run(ask())
+    """Make a server, ask it, and show what is said."""
+    with tempfile.TemporaryDirectory() as directory:
+        typed("mcpgen new weather", [*PYTHON, "mcpgen", "new", "weather"], directory)
+        source = Path(directory, "weather/src")
+        print(f"\n{tool_of(source / 'weather/server.py')}")
+        for version, frames in FRAMES.items():
+            print(f"\npython -m weather, asked on stdio in {version}:")
+            show(over_stdio(source, frames))
+        with serving(source) as url:
+            for version, frames in FRAMES.items():
+                print(f"\npython -m weather --http, asked on HTTP in {version}:")
+                show(over_http(url, frames))
+            print()
+            call = ["call", url, "count", "text=Hello, world"]
+            shown = f'mcpgen call {url} count text="Hello, world"'
+            typed(shown, [*PYTHON, "mcpgen", *call], directory)
 
 
-async def ask() -> None:
-    """The same call in one line."""
-    async with Client.stdio([sys.executable, "-c", SERVER]) as client:
-        result = await client.call_tool("forecast", city="Oslo", days=2)
-        print(f"  {client.version}: {result.structured_content}")
+def typed(shown: str, command: list[str], directory: str) -> None:
+    """A command, and what it prints."""
+    print(f"$ {shown}", flush=True)
+    subprocess.run(command, cwd=directory, check=True, timeout=60)
+
+
+def tool_of(module: Path) -> str:
+    """The tool that a new server begins with."""
+    (block,) = (b for b in module.read_text().split("\n\n\n") if "@server.tool" in b)
+    return block
+
+
+def show(exchange: Iterable[tuple[str, str]]) -> None:
+    """Each message on a line, with who sends it to whom."""
+    for arrow, message in exchange:
+        print(f"  {arrow} {message}", flush=True)
+
+
+def over_stdio(source: Path, frames: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
+    """Line by line: a request, its answer, the next request."""
+    with subprocess.Popen(
+        [*PYTHON, "weather"],
+        cwd=source,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        bufsize=1,
+    ) as server:
+        assert server.stdin
+        assert server.stdout
+        for frame in frames:
+            text = json.dumps(frame)
+            yield "→", text
+            server.stdin.write(text + "\n")
+            if "id" in frame:
+                yield "←", server.stdout.readline().rstrip()
+
+
+def over_http(url: str, frames: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
+    """A POST for every message; what the old version calls a session is a header."""
+    headers = {
+        "Content-Type": "application/json",
+        "Accept": "application/json, text/event-stream",
+    }
+    for frame in frames:
+        text = json.dumps(frame)
+        yield "→", text
+        if "_meta" in frame.get("params", {}):
+            headers["MCP-Protocol-Version"] = NEWEST
+            headers["Mcp-Method"] = frame["method"]
+            headers["Mcp-Name"] = frame["params"]["name"]
+        with urlopen(Request(url, text.encode(), headers), timeout=60) as answer:
+            if session := answer.headers["Mcp-Session-Id"]:
+                headers["Mcp-Session-Id"] = session
+            if body := answer.read().decode():
+                yield "←", body
+
+
+@contextmanager
+def serving(source: Path) -> Iterator[str]:
+    """The server on HTTP: its address."""
+    command = [*PYTHON, "weather", "--http", "--port", "0"]
+    with subprocess.Popen(
+        command, cwd=source, stderr=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stderr
+        try:
+            yield server.stderr.readline().split()[-1]
+        finally:
+            server.terminate()
 
 
 if __name__ == "__main__":

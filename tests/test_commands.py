@@ -90,7 +90,8 @@ def test_every_command_explains_itself(path: tuple[str, ...]) -> None:
 
 def test_there_are_the_commands_we_promise() -> None:
     paths = {" ".join(path) for path in COMMANDS}
-    assert {"generate", "check", "diff", "ir", "methods"} <= paths
+    assert {"generate", "check", "diff", "ir", "methods", "update"} <= paths
+    assert {"templates list", "templates export"} <= paths
     assert {"schema list", "schema add", "schema verify"} <= paths
 
 

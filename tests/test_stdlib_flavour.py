@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import ast
-import importlib
-import itertools
 import json
-import os
 import pickle
 import subprocess
 import sys
@@ -16,42 +13,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcpgen import resources
 from mcpgen.catalog import Catalog, module_name
-from mcpgen.emit import stdlib, validators
+from mcpgen.emit import stdlib
 from mcpgen.format import format_files
 from mcpgen.ir import Definition, Field, Object, Protocol, Ref, String
-from mcpgen.render import environment
 
+from . import flavours
 from .compiling import Project, schema
-from .fidelity.compare import Bindings, same
-from .fidelity.instances import JSON
+from .fidelity.compare import LosslessBindings
+from .flavours import ENV, emitted, write
 from .test_hostile import TEXTS, assert_only_data
 
 CATALOG = Catalog()
 NEWEST = CATALOG.names()[-1]
-ENV = environment(resources.templates_dir())
-_NUMBERS = itertools.count()
-
-
-def emitted(*protocols: Protocol) -> dict[str, str]:
-    files = stdlib.emit_shared(protocols, ENV) | {"__init__.py": "", "py.typed": ""}
-    for protocol in protocols:
-        made = stdlib.emit(protocol, ENV) | validators.emit(protocol, ENV)
-        for file, text in ({"__init__.py": ""} | made).items():
-            files[f"{module_name(protocol.version)}/{file}"] = text
-    return files
-
-
-def write(files: dict[str, str], root: Path) -> str:
-    """The files as a package with a name of its own, so that imports never clash."""
-    package = f"plain_{os.getpid()}_{next(_NUMBERS)}"
-    for file, text in files.items():
-        path = root / package / file
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    importlib.invalidate_caches()
-    return package
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +34,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     protocols = [CATALOG.protocol(name)[0] for name in CATALOG.names()]
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(root))
-        yield write(emitted(*protocols), root)
+        yield write(emitted("stdlib", *protocols), root)
 
 
 @pytest.fixture
@@ -72,43 +46,24 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project
 
 
 def types_of(package: str, version: str = NEWEST) -> Any:
-    return importlib.import_module(f"{package}.{module_name(version)}.types")
+    return flavours.types_of(package, version)
 
 
 def types_from(project: Project, **definitions: Any) -> Any:
     """The types of a schema of a test."""
     catalog = project.add(schema(**definitions))
-    package = write(emitted(catalog.protocol("x-1")[0]), project.root)
+    package = write(emitted("stdlib", catalog.protocol("x-1")[0]), project.root)
     return types_of(package, "x-1")
 
 
 # --- against the oracle ---------------------------------------------------------------
 
 
-class PlainBindings(Bindings):
-    """The same comparison, of dicts that nothing may be lost from."""
-
-    def _problems(self, name: str, instance: JSON, verdict: bool) -> Iterator[str]:
-        text = json.dumps(instance)
-        for how, given in (("decode", text), ("convert", instance)):
-            try:
-                value = getattr(self.codec, how)(given, self.names[name])
-            except ValueError as error:
-                if verdict or not error.issues:  # type: ignore[attr-defined]
-                    yield f"oracle says {verdict}, {how} says {error}"
-                continue
-            if not verdict:
-                yield f"oracle says invalid, {how} takes it"
-            back = self.codec.encode(value)
-            if not same(json.loads(back), instance):
-                yield f"{how}: came back as {back!r}"
-
-
 @pytest.mark.parametrize("version", CATALOG.names())
 def test_verdicts_are_the_oracles_and_nothing_is_lost(
     package: str, version: str
 ) -> None:
-    bindings = PlainBindings(CATALOG, version, package)
+    bindings = LosslessBindings(CATALOG, version, package)
     wrong = [
         str(disagreement)
         for name in bindings.oracle.definitions
@@ -223,7 +178,9 @@ def test_type_checkers_are_content(project: Project) -> None:
     protocols = [CATALOG.protocol(name)[0] for name in CATALOG.names()]
     odd = project.add(schema(**ODD)).protocol("x-1")[0]
     usage = USAGE.format(version=module_name(NEWEST))
-    package = write({**emitted(*protocols, odd), "usage.py": usage}, project.root)
+    package = write(
+        {**emitted("stdlib", *protocols, odd), "usage.py": usage}, project.root
+    )
     cache = str(project.root / "cache")
     folder = str(project.root / package)
     run("mypy", "--strict", "--cache-dir", cache, folder)
@@ -285,7 +242,7 @@ def test_text_stays_data(project: Project, text: str) -> None:
         "required": ["const"],
     }
     catalog = project.add(schema(Thing=thing, Only={"const": text}))
-    files = emitted(catalog.protocol("x-1")[0])
+    files = emitted("stdlib", catalog.protocol("x-1")[0])
     assert_only_data(project, files)
     types = types_of(write(files, project.root), "x-1")
     good = {"const": text, "odd key": {text: [text]}, text[:50]: text}
@@ -397,7 +354,7 @@ def test_it_needs_no_package_and_imports_little(package: str) -> None:
 
 
 def test_only_the_standard_library_is_imported() -> None:
-    files = emitted(*(CATALOG.protocol(name)[0] for name in CATALOG.names()))
+    files = emitted("stdlib", *(CATALOG.protocol(name)[0] for name in CATALOG.names()))
     known = sys.stdlib_module_names | {"collections.abc"}
     for file in (name for name in files if name.endswith(".py")):
         for node in ast.walk(ast.parse(files[file])):

@@ -157,13 +157,22 @@ def test_a_part_brings_what_it_needs_and_nothing_else(part: str) -> None:
     assert any(path.startswith("runtime/") for path in files) == (part == "runtime")
 
 
-@pytest.mark.parametrize("flavour", ["msgspec", "stdlib"])
+NEEDS = {
+    "msgspec": {"msgspec"},
+    "stdlib": set[str](),
+    "pydantic": {"pydantic", "pydantic_core"},
+}
+
+
+@pytest.mark.parametrize("flavour", NEEDS)
 @pytest.mark.parametrize("part", PARTS)
 def test_imports_are_relative_or_declared(part: str, flavour: str) -> None:
-    if flavour == "stdlib" and part in ("stubs", "runtime"):
+    if flavour != "msgspec" and part in ("stubs", "runtime"):
         return
-    request = Request(parts=(part,), versions=(MIDDLE,), flavour=flavour)
-    allowed = sys.stdlib_module_names | ({"msgspec"} if flavour == "msgspec" else set())
+    # Compiling all takes long, and is looked at in the tests of the flavours.
+    only = () if flavour == "msgspec" else ("Tool",)
+    request = Request((part,), (MIDDLE,), only, flavour)
+    allowed = sys.stdlib_module_names | NEEDS[flavour]
     files = plan(request, Catalog())
     for path, text in files.items():
         if not path.endswith(".py"):
@@ -201,7 +210,7 @@ def test_the_newest_of_some_versions_is_one_of_them() -> None:
             assert (name in files[path]) == (name in some)
 
 
-@pytest.mark.parametrize("flavour", ["msgspec", "stdlib"])
+@pytest.mark.parametrize("flavour", NEEDS)
 def test_only_some_definitions(project: Path, flavour: str) -> None:
     run(
         *("vendor", "pkg/_mcp", "--only", "Tool, CallToolRequest", "--types"),
@@ -230,6 +239,7 @@ print(json.dumps([sorted(types.__all__), sorted(validators.VALIDATORS)]))
     names, checked = json.loads(python(script, project))
     assert {name for name in names if name[0].isupper()} - {
         "InvalidMessage",
+        "MISSING",
         "NotJson",
     } == needed
     assert set(checked) == needed
@@ -322,6 +332,102 @@ print(PROTOCOL_VERSION)
 """
     # -S: no site-packages at all.
     assert python(script, project, "-S").strip() == NEWEST
+
+
+MODELS = """
+import sys
+from {package}.protocol.{version} import types
+
+tool = types.Tool(name="add", input_schema=types.ToolInputSchema())
+data = types.encode(tool)
+assert types.decode(data, types.Tool) == tool
+assert data == b'{{"inputSchema":{{"type":"object"}},"name":"add"}}', data
+assert not {{"msgspec", "black", "datamodel_code_generator"}} & sys.modules.keys()
+print(types.__name__)
+"""
+
+
+@pytest.mark.parametrize("layout", ["src", "flat", "namespace"])
+def test_models_work_wherever_they_land(project: Path, layout: str) -> None:
+    dest, path, package, init = LAYOUTS[layout]
+    only = ("--only", "Tool", "--versions", MIDDLE, "--flavour", "pydantic")
+    run("vendor", dest, "--types", *only)
+    if init:
+        (project / dest).parent.joinpath("__init__.py").touch()
+    version = module_name(MIDDLE)
+    printed = python(MODELS.format(package=package, version=version), project / path)
+    assert printed == f"{package}.protocol.{version}.types\n"
+
+
+BESIDE = """
+from typing import assert_type
+
+from pydantic import BaseModel
+
+from app._mcp.protocol.{middle} import types as old
+from app.newer.protocol.{newest} import types as new
+from app.plain.protocol.{newest} import Tool as PlainTool
+
+
+class Settings(BaseModel):
+    tool: new.Tool
+    level: old.LoggingLevel = "debug"
+
+
+tool = new.Tool(name="a", input_schema=new.ToolInputSchema(), meta={{"x": 1}})
+settings = Settings(tool=tool)
+assert_type(settings.tool.title, str | new.MISSING)
+assert_type(new.decode(new.encode(tool), new.Tool), new.Tool)
+blocks: list[old.ContentBlock] = [old.TextContent(text="hi")]
+result = old.CallToolResult(content=blocks, is_error=False)
+for block in result.content:
+    if block.type == "text":
+        print(block.text, settings.level)
+if tool.title is not new.MISSING:
+    print(tool.title.upper())
+params = old.SetLevelRequestParams(level="loud")  # type: ignore[arg-type]
+wrong = new.Tool(name="a")  # type: ignore[call-arg]
+"""
+
+
+def test_models_beside_other_copies_in_a_project_that_has_pydantic(
+    project: Path,
+) -> None:
+    """Two versions as models, one as structs, and models of the project's own."""
+    models = ("--types", "--flavour", "pydantic")
+    some = "CallToolResult,SetLevelRequestParams,Tool"
+    old = ("--versions", MIDDLE, "--only", some)
+    run("vendor", "src/app/_mcp", *models, *old, "--record")
+    run("vendor", "src/app/newer", *models, "--versions", NEWEST, "--only", "Tool")
+    plain = ("--types", "--versions", NEWEST, "--only", "Tool")
+    run("vendor", "src/app/plain", *plain)
+    assert "src/app/_mcp is up to date" in run("check").stdout
+    names = {"middle": module_name(MIDDLE), "newest": module_name(NEWEST)}
+    script = BESIDE.format(**names)
+    (project / "src/app/__init__.py").touch()
+    (project / "src/app/use.py").write_text(script)
+    valid = script[: script.index("params = ")]
+    checks = """
+copies = (old.Tool, new.Tool, PlainTool)
+assert len(set(copies)) == 3
+wire = b'{"name":"a","inputSchema":{"type":"object"},"x":1}'
+print(old.decode(wire, old.Tool).model_extra, new.decode(wire, new.Tool).model_extra)
+print(Settings.model_validate({"tool": {"name": "a", "inputSchema": {"type": "object"}}}))
+print(sorted(Settings.model_json_schema()["$defs"])[:2])
+"""
+    printed = python(valid + checks, project / "src").splitlines()
+    assert printed[:2] == ["hi debug", "{'x': 1} {'x': 1}"]
+    assert "input_schema=ToolInputSchema(type='object'" in printed[2]
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", ".cache"]
+    done = subprocess.run(
+        [*command, "src/app"],
+        cwd=project,
+        env=os.environ | {"MYPYPATH": "src"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_strict_type_checks_pass_where_it_lands(project: Path) -> None:
@@ -498,7 +604,10 @@ BAD_SETTINGS: dict[str, tuple[dict[str, Any], str]] = {
     "versions": ({"path": "a", "versions": "x"}, "vendor.versions"),
     "only-twice": ({"path": "a", "only": ["x", "x"]}, "vendor.only"),
     "flavour": ({"path": "a", "flavour": "attrs"}, "vendor.flavour"),
-    "pydantic": ({"path": "a", "flavour": "pydantic"}, "vendor.flavour"),
+    "pydantic": (
+        {"path": "a", "parts": ["stubs"], "flavour": "pydantic"},
+        "vendor.flavour",
+    ),
 }
 
 
@@ -551,7 +660,8 @@ def test_recording_needs_a_project(project: Path) -> None:
 # --- options and places that will not do ----------------------------------------------
 
 BAD_OPTIONS = {
-    "pydantic": (("--flavour", "pydantic"), "comes in a later mcpgen"),
+    "pydantic": (("--stubs", "--flavour", "pydantic"), "does not go with the stubs"),
+    "models": (("--runtime", "--flavour", "pydantic"), "does not go with the runtime"),
     "flavour": (("--flavour", "msgspek"), 'did you mean "msgspec"?'),
     "stubs": (("--stubs", "--flavour", "stdlib"), "does not go with the stubs"),
     "runtime": (("--runtime", "--flavour", "stdlib"), "does not go with the runtime"),

@@ -31,6 +31,7 @@ from .pins import (
     read_pins,
     with_pin,
 )
+from .templates import Templates
 
 ERRATA = "errata.toml"
 OVERLAY = "overlay.toml"
@@ -39,9 +40,12 @@ Compiled: TypeAlias = tuple[Protocol, tuple[Diagnostic, ...]]
 
 
 class Catalog:
-    """Every pinned version of the base and of one project."""
+    """Every pinned version of the base and of one project, and what renders it."""
 
-    def __init__(self, config: Config | None = None) -> None:
+    def __init__(
+        self, config: Config | None = None, templates: Templates | None = None
+    ) -> None:
+        self.templates = templates or Templates.of(config)
         base = Layer(resources.schema_dir(), "schema")
         self.layers = [base]
         if config and config.schema_dir != base.directory.resolve():
@@ -277,6 +281,7 @@ class Catalog:
     def _with(self, pin: Pin, data: bytes) -> Catalog:
         """This catalog as it would be with one more version, held in memory."""
         trial = object.__new__(Catalog)
+        trial.templates = self.templates
         trial.layers = self.layers
         trial.pins = {**self.pins, pin.name: pin}
         trial._bytes = {**self._bytes, pin.name: data}

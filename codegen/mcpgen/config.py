@@ -10,13 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .client import put as placing
+from .client import request as client_request
 from .diagnostics import CompileError, Diagnostic, clip, did_you_mean, fail
 from .vendor import request
 from .vendor.place import destination
 
 FILE = "pyproject.toml"
-KEYS = ("output", "schema-dir", "versions", "vendor")
+KEYS = ("output", "schema-dir", "versions", "templates", "vendor", "client")
 VENDOR_KEYS = ("path", *request.KEYS)
+CLIENT_KEYS = ("path", "from", *client_request.KEYS)
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,16 @@ class Copy:
 
     path: Path
     request: request.Request
+
+
+@dataclass(frozen=True)
+class ClientModule:
+    """One `[[tool.mcpgen.client]]`: a module that `mcpgen client` keeps up to date."""
+
+    path: Path
+    listing: Path
+    """What the server said it offers, kept in the project."""
+    request: client_request.Request
 
 
 @dataclass(frozen=True)
@@ -40,6 +53,10 @@ class Config:
     """What to generate; empty means every pinned version."""
     copies: tuple[Copy, ...] = ()
     """What is vendored here."""
+    clients: tuple[ClientModule, ...] = ()
+    """The typed clients of servers that are kept here."""
+    templates: Path | None = None
+    """The project's own templates, over the built-in ones."""
 
     @property
     def output(self) -> Path:
@@ -79,7 +96,7 @@ def parse_config(table: dict[str, Any], root: Path) -> Config:
         for key in table
         if key not in KEYS
     ]
-    for key in ("output", "schema-dir"):
+    for key in ("output", "schema-dir", "templates"):
         if not isinstance(table.get(key, "x"), str) or table.get(key) == "":
             found.append(_problem("config-type", key, "must be a directory name"))
         elif "\0" in table.get(key, ""):
@@ -98,7 +115,7 @@ def parse_config(table: dict[str, Any], root: Path) -> Config:
                 "leave the key out to generate every pinned version",
             )
         )
-    if "output" not in table and "vendor" not in table:
+    if table.keys().isdisjoint(("output", "vendor", "client")):
         found.append(_NO_OUTPUT)
     if found:
         raise CompileError(found)
@@ -110,27 +127,114 @@ def parse_config(table: dict[str, Any], root: Path) -> Config:
         raise CompileError(
             [_problem("config-path", "output", "and schema-dir lie inside each other")]
         )
-    copies = _copies(table.get("vendor", []), root)
     others = [("schema-dir", schema_dir)] + ([("output", output)] if output else [])
+    templates = None
+    if "templates" in table:
+        templates = _inside(root, "templates", table["templates"])
+        for name, other in others:
+            if _overlap(templates, other):
+                message = f"and {name} lie inside each other"
+                raise CompileError([_problem("config-path", "templates", message)])
+        others.append(("templates", templates))
+    copies = _copies(table.get("vendor", []), root)
     for copy in copies:
         for name, other in others:
             if _overlap(copy.path, other):
                 message = f"and {name} lie inside each other"
                 raise CompileError([_problem("config-path", "vendor.path", message)])
         others.append(("another", copy.path))
-    return Config(root, output, schema_dir, tuple(versions), copies)
+    clients = _clients(table.get("client", []), root)
+    for client in clients:
+        for file in (client.path, client.listing):
+            for name, other in others:
+                if file.is_relative_to(other):
+                    message = f"lies inside of {name}"
+                    problem = _problem("config-path", "client.path", message)
+                    raise CompileError([problem])
+            others.append(("another", file))
+    return Config(root, output, schema_dir, tuple(versions), copies, clients, templates)
+
+
+def templates_path(config: Config, start: Path, value: str) -> Path:
+    """Another directory of templates, named in `start`: the same rules hold."""
+    root = config.root
+    path = root if "\0" in value else (start / value).resolve()
+    others = [config.schema_dir, *(copy.path for copy in config.copies)]
+    others += [file for c in config.clients for file in (c.path, c.listing)]
+    others += [config.bindings] if config.bindings else []
+    if path == root or not path.is_relative_to(root):
+        message = "lies outside of the project, or is the project itself"
+    elif any(_overlap(path, other) for other in others):
+        message = f"has another use: {FILE} tells"
+    else:
+        return path
+    hint = "name a directory of its own, below the one that holds pyproject.toml"
+    raise fail("templates-path", message, file=clip(value), hint=hint)
 
 
 def _copies(tables: Any, root: Path) -> tuple[Copy, ...]:
     """What `[[tool.mcpgen.vendor]]` says, every table of it."""
-    if not isinstance(tables, list) or not all(isinstance(t, dict) for t in tables):
-        message, hint = "must be tables", "write [[tool.mcpgen.vendor]]"
-        raise CompileError([_problem("config-type", "vendor", message, hint)])
-    read = [_copy(table, root) for table in tables]
+    read = [_copy(table, root) for table in _tables("vendor", tables)]
     found = [problem for _, problems in read for problem in problems]
     if found:
         raise CompileError(found)
     return tuple(copy for copy, _ in read if copy)
+
+
+def _tables(key: str, tables: Any) -> list[dict[str, Any]]:
+    if not isinstance(tables, list) or not all(isinstance(t, dict) for t in tables):
+        message, hint = "must be tables", f"write [[tool.mcpgen.{key}]]"
+        raise CompileError([_problem("config-type", key, message, hint)])
+    return tables
+
+
+def _clients(tables: Any, root: Path) -> tuple[ClientModule, ...]:
+    """What `[[tool.mcpgen.client]]` says, every table of it."""
+    read = [_client(table, root) for table in _tables("client", tables)]
+    found = [problem for _, problems in read for problem in problems]
+    if found:
+        raise CompileError(found)
+    return tuple(client for client, _ in read if client)
+
+
+def _client(
+    table: dict[str, Any], root: Path
+) -> tuple[ClientModule | None, list[Diagnostic]]:
+    """One table as a value, and everything wrong with it."""
+    asked, problems = client_request.read(table)
+    known = "the settings are: " + ", ".join(CLIENT_KEYS)
+    found = [
+        _problem(
+            "config-unknown-key",
+            f"client.{key}",
+            "is not a setting of mcpgen",
+            did_you_mean(key, CLIENT_KEYS) or known,
+        )
+        for key in table
+        if key not in CLIENT_KEYS
+    ]
+    found += [
+        _problem("config-client", f"client.{p.key}", p.message, p.hint)
+        for p in problems
+    ]
+    paths = {"path": "src/weather_client.py", "from": "src/weather_client.json"}
+    for key, example in paths.items():
+        if not isinstance(table.get(key), str):
+            hint = f'such as: {key} = "{example}"'
+            found.append(
+                _problem("config-type", f"client.{key}", "must name a file", hint)
+            )
+    if found:
+        return None, found
+    try:
+        path = placing.module_path(root, root, table["path"])
+        listing = placing.listing_path(root, table["from"])
+    except CompileError as error:
+        return None, [
+            _problem("config-path", "client", f'"{d.file}" {d.message}', d.hint)
+            for d in error.diagnostics
+        ]
+    return ClientModule(path, listing, asked), []
 
 
 def _copy(table: dict[str, Any], root: Path) -> tuple[Copy | None, list[Diagnostic]]:

@@ -13,7 +13,9 @@ import fnmatch
 import json
 import keyword
 import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from hashlib import sha256
 
 from .diagnostics import CompileError, Diagnostic, clip
 from .ir import (
@@ -54,6 +56,7 @@ _CLASS_RESERVED = (
         *("client", "methods", "server", "types", "validators"),
     }
 )
+_PLAIN = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 
@@ -111,6 +114,50 @@ def field_name(wire_name: str, reserved: frozenset[str] = frozenset()) -> str:
 def constant_name(name: str) -> str:
     """`CallTool` → `CALL_TOOL`."""
     return snake_case(name).upper()
+
+
+def distinct(
+    names: Iterable[str],
+    *ways: Callable[[str], str],
+    reserved: Iterable[str] = (),
+) -> dict[str, str]:
+    """Each name with a Python name of its own, whatever the names are.
+
+    The ways to make one are tried in turn. What already is the name that it would get
+    keeps it; others that want the same try the next way, and a digest in the end. So
+    no name depends on the order, or is counted.
+    """
+    made: dict[str, str] = {}
+    taken = {*reserved, *keyword.kwlist}
+    left = sorted(set(names))
+    for way in ways:
+        wanted: dict[str, list[str]] = {}
+        for name in left:
+            wanted.setdefault(way(name), []).append(name)
+        left = []
+        for python, group in wanted.items():
+            owner = group[0] if len(group) == 1 else python
+            free = python.isidentifier() and python not in taken
+            if free and len(python) <= MAX_NAME and owner in group:
+                made[owner] = python
+                group = [name for name in group if name != owner]
+            left += group
+        taken |= set(made.values())
+    for name in left:
+        digest = sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
+        made[name] = f"{ways[0](name)[: MAX_NAME // 2]}_{digest[:8]}"
+    return made
+
+
+def is_plain(name: str) -> bool:
+    """Is it a name that Python code would choose by itself?"""
+    return bool(_PLAIN.fullmatch(name)) and not keyword.iskeyword(name)
+
+
+def spelled(name: str) -> str:
+    """A name in lower case that no other has: what a name may not hold is in hex."""
+    text = re.sub(r"[^a-z0-9_]", lambda m: f"_x{ord(m[0]):x}_", name).strip("_")
+    return text if text and not text[0].isdigit() else f"x_{text}"
 
 
 def _words(name: str) -> list[str]:

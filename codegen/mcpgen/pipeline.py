@@ -14,7 +14,7 @@ from . import resources
 from .catalog import ERRATA, OVERLAY, PINS, Catalog, module_name
 from .config import Config
 from .format import format_files
-from .render import environment, header, shared_header
+from .render import header, shared_header
 
 MANIFEST = "MANIFEST"
 """Names every generated file with its hash: what mcpgen may overwrite and remove."""
@@ -25,20 +25,21 @@ def generate(config: Config, catalog: Catalog) -> dict[str, str]:
     from .emit import EMITTERS, emit_shared
 
     names = versions(config, catalog)
-    env = environment(resources.templates_dir())
-    raw: dict[str, str] = {}
-    for name in names:
-        protocol, _ = catalog.protocol(name)
-        pin = catalog.pin(name)
-        top = header(name, protocol.sha256, pin.file, pin.license)
-        for emit in EMITTERS:
-            for file, body in emit(protocol, env).items():
-                raw[f"{module_name(name)}/{file}"] = _with_header(file, top, body)
     protocols = tuple(catalog.protocol(name)[0] for name in names)
-    top = shared_header(names)
-    for file, body in emit_shared(protocols, env).items():
-        raw[file] = _with_header(file, top, body)
-    files = format_files(raw)
+    raw: dict[str, str] = {}
+    with catalog.templates.located():
+        env = catalog.templates.environment()
+        for protocol in protocols:
+            pin = catalog.pin(protocol.version)
+            top = header(pin.name, protocol.sha256, pin.file, pin.license)
+            for emit in (*EMITTERS, catalog.templates.emit):
+                for file, body in emit(protocol, env).items():
+                    path = f"{module_name(pin.name)}/{file}"
+                    raw[path] = _with_header(file, top, body)
+        top = shared_header(names)
+        for file, body in emit_shared(protocols, env).items():
+            raw[file] = _with_header(file, top, body)
+        files = format_files(raw)
     hashes = {path: sha256(text.encode()).hexdigest() for path, text in files.items()}
     return {**files, MANIFEST: manifest(hashes, inputs_digest(config, catalog))}
 
@@ -76,6 +77,8 @@ def inputs_digest(config: Config, catalog: Catalog) -> str:
     templates = resources.templates_dir()
     for path in sorted(p for p in templates.rglob("*") if p.is_file()):
         feed(f"template {path.relative_to(templates).as_posix()}", path.read_bytes())
+    for name, text in catalog.templates.own.items():
+        feed(f"own template {name}", text.encode())
     for name, path in resources.compiler_sources():
         feed(f"source {name}", path.read_bytes())
     return digest.hexdigest()

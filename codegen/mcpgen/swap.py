@@ -92,6 +92,21 @@ def exclusive(root: Path) -> Iterator[None]:
             raise
 
 
+@contextmanager
+def writing(root: Path) -> Iterator[None]:
+    """`exclusive`, where a refusal of the system is a diagnostic."""
+    try:
+        with exclusive(root):
+            yield
+    except OSError as error:
+        raise fail(
+            "output-unwritable",
+            f"cannot be written: {error.strerror or error}",
+            file=Path(str(error.filename or root)).name,
+            hint="the output directory and the one above it must be writable",
+        ) from error
+
+
 # --- the steps ----------------------------------------------------------------------
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import json
+import typing
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from typing import Any
 
 import msgspec
 from mcpgen.catalog import Catalog, module_name
+from mcpgen.emit.schema import schema
 
 from .instances import JSON, cases
 from .oracle import Oracle
@@ -34,6 +36,14 @@ class Disagreement:
     def __str__(self) -> str:
         shown = json.dumps(self.instance, ensure_ascii=False)
         return f"{self.version}#{self.pointer}: {self.problem}\n    {shown}"
+
+
+class Judge(typing.Protocol):
+    """Whatever has an opinion on instances."""
+
+    def problems(self, name: str, instance: JSON, verdict: bool) -> Iterator[str]:
+        """What it says other than the verdict, of an instance of a definition."""
+        ...
 
 
 class Bindings:
@@ -57,17 +67,20 @@ class Bindings:
         self.verdicts: Counter[bool] = Counter()
         """How many instances were valid, and how many were not."""
 
-    def compare(self, name: str, count: int, seed: int) -> Iterator[Disagreement]:
-        """All disagreements on `count` instances of a definition."""
+    def compare(
+        self, name: str, count: int, seed: int, *others: Judge
+    ) -> Iterator[Disagreement]:
+        """All disagreements on `count` instances of a definition, those of others too."""
         pointer = self.document.definitions[name][0]
         for instance, verdict in cases(
             self.document.root, name, count, seed, oracle=self.oracle
         ):
             self.verdicts[verdict] += 1
-            for problem in self._problems(name, instance, verdict):
-                yield Disagreement(self.version, pointer, problem, instance)
+            for judge in (self, *others):
+                for problem in judge.problems(name, instance, verdict):
+                    yield Disagreement(self.version, pointer, problem, instance)
 
-    def _problems(self, name: str, instance: JSON, verdict: bool) -> Iterator[str]:
+    def problems(self, name: str, instance: JSON, verdict: bool) -> Iterator[str]:
         issues = self.validators[self.names[name]](instance)
         if bool(issues) == verdict:
             yield f"oracle says {verdict}, validator says {issues}"
@@ -96,6 +109,38 @@ class Bindings:
         """Of a union, the arm that was decided on: its rules say what is kept."""
         chosen = type(value).__name__
         return next((s for s, n in self.names.items() if n == chosen), name)
+
+
+class Normalised:
+    """The schema that the IR writes back."""
+
+    def __init__(self, catalog: Catalog, version: str) -> None:
+        protocol = catalog.protocol(version)[0]
+        self.oracle = Oracle(schema(protocol))
+        self.names = {d.schema_name: d.name for d in protocol.definitions}
+
+    def problems(self, name: str, instance: JSON, verdict: bool) -> Iterator[str]:
+        if self.oracle.is_valid(self.names[name], instance) != verdict:
+            yield f"oracle says {verdict}, the schema written back does not"
+
+
+class LosslessBindings(Bindings):
+    """Another flavour: with all its keys, a message comes back as it was."""
+
+    def problems(self, name: str, instance: JSON, verdict: bool) -> Iterator[str]:
+        text = json.dumps(instance)
+        for how, given in (("decode", text), ("convert", instance)):
+            try:
+                value = getattr(self.codec, how)(given, self.names[name])
+            except ValueError as error:
+                if verdict or not error.issues:  # type: ignore[attr-defined]
+                    yield f"oracle says {verdict}, {how} says {error}"
+                continue
+            if not verdict:
+                yield f"oracle says invalid, {how} takes it"
+            back = self.codec.encode(value)
+            if not same(json.loads(back), instance):
+                yield f"{how}: came back as {back!r}"
 
 
 def strict(root: dict[str, Any]) -> dict[str, Any]:

@@ -187,7 +187,7 @@ def _inspector_target(case: Case, target: list[str]) -> list[str]:
     return ["--transport", case.transport, "--server-url", *target]
 
 
-def run(command: list[str]) -> tuple[int, str, str]:
+def run(command: list[str], cwd: Path = ROOT) -> tuple[int, str, str]:
     """Run a program until it has ended, with everything that it started."""
     with tempfile.TemporaryDirectory(prefix="interop-") as scratch:
         out, err = Path(scratch, "stdout"), Path(scratch, "stderr")
@@ -195,7 +195,7 @@ def run(command: list[str]) -> tuple[int, str, str]:
         with out.open("wb") as to_out, err.open("wb") as to_err:
             process = subprocess.Popen(
                 command,
-                cwd=ROOT,
+                cwd=cwd,
                 # Nobody's settings, and a place for what the Inspector remembers.
                 env=os.environ | {"HOME": scratch},
                 stdin=subprocess.DEVNULL,
@@ -240,15 +240,15 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
 
 
 @contextmanager
-def serving(log: Path) -> Iterator[str]:
+def serving(log: Path, command: list[str] = SERVER, cwd: Path = ROOT) -> Iterator[str]:
     """The server over HTTP: its address."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])
     with log.open("wb") as to:
         process = subprocess.Popen(
-            [*SERVER, "--port", str(port)],
-            cwd=ROOT,
+            [*command, "--port", str(port)],
+            cwd=cwd,
             stdin=subprocess.DEVNULL,
             stdout=to,
             stderr=subprocess.STDOUT,

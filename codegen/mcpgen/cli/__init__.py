@@ -12,11 +12,17 @@ import typer
 from ..diff.command import diff
 from ..resources import VERSION
 from .bindings import generate
+from .client import client
+from .lint import lint
 from .live import call, inspect
 from .look import ir, methods
+from .new import new
 from .schema import app as schema_app
+from .templates import app as templates_app
 from .trace import trace
+from .update import update
 from .vendor import check, vendor
+from .view import view
 
 app = typer.Typer(
     name="mcpgen",
@@ -53,10 +59,16 @@ def mcpgen(
         output = "src/weather/protocol"    where the version packages go
         versions = ["VERSION", "…"]        default: every pinned version
         schema-dir = "schema"              your own schemas
+        templates = "templates"            your own templates
 
     \b
         [[tool.mcpgen.vendor]]             a copy that `mcpgen vendor` made
         path = "src/weather/_mcp"
+
+    \b
+        [[tool.mcpgen.client]]             a module that `mcpgen client` made
+        path = "src/weather_client.py"
+        from = "src/weather_client.json"   what the server said it offers
 
     \b
     Exit status:
@@ -72,9 +84,15 @@ app.add_typer(schema_app, name="schema")
 app.command("diff")(diff)
 app.command("ir")(ir)
 app.command("methods")(methods)
+app.command("new")(new)
 app.command("vendor")(vendor)
+app.command("update")(update)
+app.add_typer(templates_app, name="templates")
 app.command("inspect")(inspect)
 app.command("call")(call)
+app.command("client")(client)
 app.command("trace", context_settings={"allow_interspersed_args": False})(trace)
+app.command("lint")(lint)
+app.command("view")(view)
 
 __all__ = ["app"]

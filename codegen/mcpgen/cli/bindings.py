@@ -12,12 +12,23 @@ import typer
 from ..catalog import Catalog, module_name
 from ..config import Config, require_config
 from ..diagnostics import Diagnostic
-from .common import Format, FormatOption, report, reporting, warnings
+from .common import (
+    Format,
+    FormatOption,
+    TemplatesOption,
+    chosen_templates,
+    report,
+    reporting,
+    unrecorded,
+    warnings,
+)
 
 MAX_DIFF_LINES = 200
 
 
-def generate(format: FormatOption = Format.text) -> None:
+def generate(
+    templates: TemplatesOption = None, format: FormatOption = Format.text
+) -> None:
     """Write the bindings of this project.
 
     Compiles the versions that [tool.mcpgen] names into its output directory: one
@@ -29,6 +40,7 @@ def generate(format: FormatOption = Format.text) -> None:
     \b
     Examples:
         mcpgen generate
+        mcpgen generate --templates my/templates
         mcpgen generate --format github    in a workflow
     """
     # Imported here: --help must not wait for what only this command needs.
@@ -37,13 +49,14 @@ def generate(format: FormatOption = Format.text) -> None:
 
     with reporting(format) as notes:
         config = require_config(Path.cwd())
-        catalog = Catalog(config)
+        catalog = Catalog(config, chosen_templates(config, templates))
         files = generate(config, catalog)
         done = publish(files, config.output)
         names = versions(config, catalog)
         for name in names:
             notes += warnings(catalog.protocol(name)[1])
         notes += [_edited(path) for path in done.kept]
+        notes += unrecorded(config, catalog.templates)
         inside = Counter(path.split("/")[0] for path in files)
         written = Counter(path.split("/")[0] for path in done.written)
         shown = _shown(config)
@@ -65,6 +78,7 @@ def check(
         bool,
         typer.Option("--full", help="Generate anew even when nothing has changed."),
     ] = False,
+    templates: TemplatesOption = None,
     format: FormatOption = Format.text,
 ) -> None:
     """Tell whether the bindings are up to date.
@@ -88,7 +102,7 @@ def check(
     with reporting(format):
         config = require_config(Path.cwd())
         recover(config.output)  # nothing to do, unless a `generate` was killed
-        catalog = Catalog(config)
+        catalog = Catalog(config, chosen_templates(config, templates))
         if not full and is_current(config.output, inputs_digest(config, catalog)):
             typer.echo(f"{_shown(config)} is up to date")
             return

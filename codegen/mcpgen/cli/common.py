@@ -13,8 +13,9 @@ from typing import Annotated
 import typer
 
 from ..catalog import Catalog
-from ..config import find_config
+from ..config import FILE, Config, find_config, templates_path
 from ..diagnostics import FORMATS, CompileError, Diagnostic, sort
+from ..templates import Templates
 
 
 class Format(str, Enum):
@@ -29,6 +30,16 @@ FormatOption = Annotated[
     Format,
     typer.Option(
         "--format", help="How problems are printed: for people, machines, or GitHub."
+    ),
+]
+
+
+TemplatesOption = Annotated[
+    str | None,
+    typer.Option(
+        "--templates",
+        metavar="DIR",
+        help="Your own templates; default: those that pyproject.toml names.",
     ),
 ]
 
@@ -75,6 +86,29 @@ def report(diagnostics: Iterable[Diagnostic], style: Format) -> None:
 def warnings(found: Iterable[Diagnostic]) -> list[Diagnostic]:
     """What is worth saying every time; notes are for `schema add` and `verify`."""
     return [diagnostic for diagnostic in found if diagnostic.severity != "note"]
+
+
+def chosen_templates(config: Config, given: str | None) -> Templates:
+    """Those of the option, else those that the settings name."""
+    if given is None:
+        return Templates.of(config)
+    path = templates_path(config, Path.cwd(), given)
+    return Templates(path, path.relative_to(config.root).as_posix())
+
+
+def unrecorded(config: Config, templates: Templates) -> list[Diagnostic]:
+    """A note where `mcpgen check` would render with other templates."""
+    if templates.directory == config.templates:
+        return []
+    return [
+        Diagnostic(
+            "templates-unrecorded",
+            f"{FILE} does not name these templates, so that a check uses others",
+            templates.label,
+            hint=f'in [tool.mcpgen]: templates = "{templates.label}"',
+            severity="note",
+        )
+    ]
 
 
 def here() -> Catalog:

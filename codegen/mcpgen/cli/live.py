@@ -149,7 +149,7 @@ def call(
     from .terminal import tell
 
     with reporting(format):
-        access = _access(
+        access = access_to(
             target, config, env, header, bearer_env, oauth, version, timeout
         )
         from .calling import call
@@ -210,7 +210,7 @@ def inspect(
         130  Ctrl-C
     """
     with reporting(format):
-        access = _access(
+        access = access_to(
             target, config, env, header, bearer_env, oauth, version, timeout
         )
         from .connecting import explaining, run
@@ -226,7 +226,7 @@ def inspect(
             raise CompileError(found.problems)
 
 
-def _access(
+def access_to(
     target: str,
     config: Path | None,
     env: list[str] | None,
@@ -236,6 +236,7 @@ def _access(
     version: str | None,
     timeout: float,
 ) -> Access:
+    """What the options of a command say of a server and the way to it."""
     from .connecting import Access
     from .targets import find_target
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +16,16 @@ from ..vendor.place import destination
 from ..vendor.request import Request, read
 from .bindings import MAX_DIFF_LINES
 from .bindings import check as check_bindings
-from .common import Format, FormatOption, report, reporting
+from .client import is_current as is_current_client
+from .common import (
+    Format,
+    FormatOption,
+    TemplatesOption,
+    chosen_templates,
+    report,
+    reporting,
+    unrecorded,
+)
 
 
 def vendor(
@@ -45,11 +55,12 @@ def vendor(
     ] = None,
     flavour: Annotated[
         str | None,
-        typer.Option(help="What the types are made of: msgspec, stdlib."),
+        typer.Option(help="What the types are made of: msgspec, stdlib, pydantic."),
     ] = None,
     record: Annotated[
         bool, typer.Option("--record", help="Write it down in pyproject.toml.")
     ] = False,
+    templates: TemplatesOption = None,
     format: FormatOption = Format.text,
 ) -> None:
     """Copy types, validators, stubs or the runtime into your project.
@@ -65,6 +76,8 @@ def vendor(
         mcpgen vendor src/weather/_mcp --runtime --record
         mcpgen vendor src/weather/_mcp --types --versions VERSION
         mcpgen vendor app/_mcp --only Tool,CallToolRequest --flavour stdlib
+        mcpgen vendor app/_mcp --types --flavour pydantic
+        mcpgen vendor _mcp --types --templates my/templates
         mcpgen vendor    every copy that pyproject.toml records, anew
     """
     given = (types, validators, stubs, runtime)
@@ -79,9 +92,9 @@ def vendor(
         table["parts"] = [n for n, wanted in zip(names, given, strict=True) if wanted]
     with reporting(format) as notes:
         if dest is None:
-            notes += _repeat(table, record)
+            notes += _repeat(table, record, templates)
         else:
-            notes += _vendor(dest, table, record)
+            notes += _vendor(dest, table, record, templates)
 
 
 def check(
@@ -89,9 +102,10 @@ def check(
         bool,
         typer.Option("--full", help="Generate anew even when nothing has changed."),
     ] = False,
+    templates: TemplatesOption = None,
     format: FormatOption = Format.text,
 ) -> None:
-    """Tell whether the bindings and the vendored copies are up to date.
+    """Tell whether the bindings, vendored copies and typed clients are up to date.
 
     Makes in memory what [tool.mcpgen] records, and compares. Ends with status 1, and a
     diff from what is there to what would be made, when a file is stale, missing, edited
@@ -108,17 +122,19 @@ def check(
     differs = False
     with reporting(format):
         config = require_config(Path.cwd())
-    if config.bindings or not config.copies:
+    if config.bindings or not (config.copies or config.clients):
         try:
-            check_bindings(full, format)
+            check_bindings(full, templates, format)
         except typer.Exit as end:
             if end.exit_code != 1:
                 raise
             differs = True
     with reporting(format):
-        catalog = Catalog(config)
+        catalog = Catalog(config, chosen_templates(config, templates))
         for copy in config.copies:
             differs |= not _is_current(copy, config, catalog, full, format)
+        for client in config.clients:
+            differs |= not is_current_client(client, config, format)
     if differs:
         raise typer.Exit(1)
 
@@ -126,7 +142,9 @@ def check(
 # --- vendor ---------------------------------------------------------------------------
 
 
-def _repeat(table: dict[str, object], record: bool) -> list[Diagnostic]:
+def _repeat(
+    table: dict[str, object], record: bool, templates: str | None
+) -> list[Diagnostic]:
     """Every recorded copy anew."""
     if table or record:
         raise fail(
@@ -141,10 +159,14 @@ def _repeat(table: dict[str, object], record: bool) -> list[Diagnostic]:
             f"no [[tool.mcpgen.vendor]] in {FILE} says what to copy",
             hint="mcpgen vendor src/package/_mcp --types --record makes a first one",
         )
-    return _make(config.copies, config.root, Catalog(config))
+    chosen = chosen_templates(config, templates)
+    notes = _make(config.copies, config.root, Catalog(config, chosen))
+    return notes + unrecorded(config, chosen)
 
 
-def _vendor(dest: str, table: dict[str, object], record: bool) -> list[Diagnostic]:
+def _vendor(
+    dest: str, table: dict[str, object], record: bool, templates: str | None
+) -> list[Diagnostic]:
     """One copy, as the options say, or the settings, or the copy that is there."""
     from ..vendor.record import as_toml, project_root, with_copy, write
 
@@ -158,14 +180,22 @@ def _vendor(dest: str, table: dict[str, object], record: bool) -> list[Diagnosti
     request = _asked(table, recorded, path, shown)
     # Made beforehand: a pyproject.toml that cannot take it is no reason to begin.
     text = with_copy(root / FILE, shown, request) if record and not recorded else ""
-    notes = _make((Copy(path, request),), root, Catalog(config))
+    copy = Copy(path, request)
+    settings = config or Config(root, None, root / "schema")
+    chosen = chosen_templates(replace(settings, copies=(copy, *copies)), templates)
+    notes = _make((copy,), root, Catalog(config, chosen))
     if text:
         write(root / FILE, text)
         typer.echo(f"recorded in {FILE}")
     elif not recorded:
         typer.echo(f"\nFor `mcpgen check`, add to {FILE} (or use --record):\n")
         typer.echo(as_toml(shown, request), nl=False)
-    return notes
+    return notes + unrecorded(settings, chosen)
+
+
+def copy_runtime(path: Path, record: bool) -> list[Diagnostic]:
+    """The runtime as a copy in `path`, for a module beside it; notes on that."""
+    return _vendor(str(path), {"parts": ["runtime"]}, record, None)
 
 
 def _asked(
@@ -196,7 +226,7 @@ def _refuse_overlap(path: Path, config: Config | None) -> None:
     if config is None:
         return
     others = [config.schema_dir, *(c.path for c in config.copies if c.path != path)]
-    others += [config.bindings] if config.bindings else []
+    others += [p for p in (config.bindings, config.templates) if p]
     for other in others:
         if path.is_relative_to(other) or other.is_relative_to(path):
             raise fail(

@@ -20,9 +20,9 @@ def as_markdown(report: Report) -> str:
     """A summary, a table per group, and what the rules mean."""
     counted = summary(report)
     lines = [
-        f"# {_words(report.old)} → {_words(report.new)}",
+        f"# {words(report.old)} → {words(report.new)}",
         "",
-        *([_words(report.scope.capitalize()) + ".", ""] if report.scope else []),
+        *([words(report.scope.capitalize()) + ".", ""] if report.scope else []),
         "| breaking for | changes |",
         "| --- | ---: |",
         *(f"| {BREAKS[verdict]} | {counted[verdict]} |" for verdict in VERDICTS),
@@ -40,30 +40,31 @@ def as_markdown(report: Report) -> str:
     rules = {change.rule: change.explanation for change in report.changes}
     if rules:
         lines += ["", "## Rules", ""]
-        lines += [f"- `{rule}`: {_words(says)}" for rule, says in rules.items()]
+        lines += [f"- `{rule}`: {words(says)}" for rule, says in rules.items()]
     return "\n".join(lines) + "\n"
 
 
 def _row(change: Change) -> str:
     who = BREAKS[change.verdict] if change.breaking_for else ""
-    after = _code(change.after)
+    after = code(change.after)
     if change.hint:
-        after = f"{after} {_words(change.hint)}".lstrip()
-    cells = (who, _code(change.place), _code(change.before), after, f"`{change.rule}`")
+        after = f"{after} {words(change.hint)}".lstrip()
+    cells = (who, code(change.place), code(change.before), after, f"`{change.rule}`")
     return f"| {' | '.join(cells)} |"
 
 
-def _code(text: str) -> str:
+def code(text: str) -> str:
+    """Text as code in a line or a cell of a table, whatever it holds."""
     shown = printable(text)
     if not shown.strip():
         return ""
     if _PLAIN_CODE.fullmatch(shown):
         return f"`{shown}`"
     # Inside backticks a bar or a backtick cannot be escaped reliably.
-    return f"<code>{_words(shown)}</code>"
+    return f"<code>{words(shown)}</code>"
 
 
-def _words(text: str) -> str:
+def words(text: str) -> str:
     """Text in which no character means anything to Markdown or HTML."""
     shown = escape(printable(text), quote=False)
     # Entities first made by `escape` hold none of the marks but `#`, which it omits.

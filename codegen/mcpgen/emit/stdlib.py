@@ -37,6 +37,7 @@ from ..ir import (
     Union,
 )
 from ..render import pystr
+from .reading import described, reading_order
 
 _IMPORTED = {
     "typing": (
@@ -284,7 +285,7 @@ class _Module:
             self._doc(definition),
             tuple(
                 _Key(f.wire_name, self._line(f, annotations[f.wire_name], later), f.doc)
-                for f in sorted(type.fields, key=_reading_order)
+                for f in sorted(type.fields, key=reading_order)
             ),
         )
 
@@ -296,19 +297,9 @@ class _Module:
     def _doc(self, definition: Definition) -> str:
         """What the schema says, or what can be said; and whether there may be more."""
         assert isinstance(definition.type, Object)
-        doc = definition.doc or self._described(definition)
+        doc = described(definition, self.protocol)
         note = "Further keys are allowed." if definition.type.is_open else ""
         return "\n\n".join(filter(None, (doc, note)))
-
-    def _described(self, definition: Definition) -> str:
-        methods = sorted(
-            f"`{m.name}`" for m in self.protocol.methods if m.params == definition.name
-        )
-        if methods:
-            return f"Parameters of {' and '.join(methods)}."
-        _, _, owner, *path = definition.pointer.split("/")
-        keys = path[1::2] if path[::2] == ["properties"] * len(path[::2]) else []
-        return f"What `{'.'.join([owner, *keys])}` holds." if keys else ""
 
 
 # --- small questions --------------------------------------------------------------------
@@ -346,9 +337,3 @@ def _can_be_declared(key: str) -> bool:
     """Can a class body name this key? Python changes some names that it reads there."""
     plain = key.isascii() and key.isidentifier() and not iskeyword(key)
     return plain and not key.startswith("__")
-
-
-def _reading_order(f: Field) -> tuple[bool, bool, bool]:
-    """Constants, then what must be given, then what may; `_meta` last."""
-    constant = isinstance(f.type, Literals) and len(f.type.values) == 1
-    return (f.wire_name.startswith("_"), not f.required, not constant)

@@ -32,6 +32,7 @@ from ..ir import (
 )
 from ..render import pystr
 from .drawers import Drawers, has_default, has_plain_bounds, is_constant, literal_kind
+from .reading import camel, described, reading_order
 
 _IMPORTED = {
     "typing": ("TYPE_CHECKING", "Annotated", "Any", "Literal", "TypeAlias"),
@@ -43,7 +44,7 @@ _IMPORTED = {
 def emit(protocol: Protocol, env: jinja2.Environment) -> dict[str, str]:
     """The module with every class and alias."""
     drawers = Drawers(protocol)
-    module = _Module(drawers)
+    module = _Module(protocol, drawers)
     structs, aliases = module.structs(), module.aliases()
     names = drawers.definitions
     context = {
@@ -97,7 +98,8 @@ class _Alias:
 class _Module:
     """Collects what the module says, and what it must import for that."""
 
-    def __init__(self, drawers: Drawers) -> None:
+    def __init__(self, protocol: Protocol, drawers: Drawers) -> None:
+        self.protocol = protocol
         self.drawers = drawers
         self.definitions = drawers.definitions
         self.used: set[str] = set()
@@ -206,7 +208,7 @@ class _Module:
             ]
         if type.is_open or type.additional == Never():
             options.append("forbid_unknown_fields=True")
-        fields = sorted(type.fields, key=_reading_order)
+        fields = sorted(type.fields, key=reading_order)
         lines = [self._line(f, f.wire_name == tag) for f in fields]
         fixes = [fix for f in fields if (fix := self._statement(f))]
         if type.is_open:
@@ -218,19 +220,11 @@ class _Module:
             )
         return _Struct(
             name,
-            definition.doc or self._described(definition),
+            described(definition, self.protocol),
             ", ".join(options),
             tuple(lines),
             tuple(fixes),
         )
-
-    def _described(self, definition: Definition) -> str:
-        """What can be said of a class that the schema does not describe."""
-        if methods := self.drawers.methods_with(definition.name):
-            return f"Parameters of {' and '.join(f'`{name}`' for name in methods)}."
-        _, _, owner, *path = definition.pointer.split("/")
-        keys = path[1::2] if path[::2] == ["properties"] * len(path[::2]) else []
-        return f"What `{'.'.join([owner, *keys])}` holds." if keys else ""
 
     def _tag_value(self, name: str, tag: str) -> str:
         return _python(json.loads(self.drawers.constants(name)[tag]))
@@ -239,7 +233,7 @@ class _Module:
         annotation = self.annotation(f.type)
         rename = (
             ""
-            if _camel(f.python_name) == f.wire_name
+            if camel(f.python_name) == f.wire_name
             else f"name={_python(f.wire_name)}"
         )
         default = ""
@@ -321,19 +315,6 @@ class _Module:
 def _python(value: Any) -> str:
     """A JSON scalar as Python source, whatever is in it."""
     return pystr(value) if isinstance(value, str) else repr(value)
-
-
-def _camel(name: str) -> str | None:
-    """What `rename="camel"` makes of a name; None where it is not worth guessing."""
-    first, *rest = name.split("_")
-    if not first or not all(part.isalpha() for part in (first, *rest)):
-        return None
-    return first + "".join(part.title() for part in rest)
-
-
-def _reading_order(f: Field) -> tuple[bool, bool, bool]:
-    """Constants, then what must be given, then what may; `_meta` last."""
-    return (f.wire_name.startswith("_"), not f.required, not is_constant(f.type))
 
 
 def _record_doc(definition: Definition) -> str:

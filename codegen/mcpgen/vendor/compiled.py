@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from .. import resources
 from ..catalog import Catalog, module_name
 from ..format import format_files
-from ..render import environment, header, shared_header
+from ..render import header, shared_header
 from .modules import modules, narrow_package, shared
 from .narrow import narrowed
 from .request import Request
@@ -20,19 +19,24 @@ def compiled(
         emit_shared,
         methods,
         package,
+        pydantic,
         stdlib,
         stubs,
         types,
         validators,
     )
 
-    flavoured = {"msgspec": types.emit, "stdlib": stdlib.emit}[request.flavour]
+    flavoured = {
+        "msgspec": types.emit,
+        "stdlib": stdlib.emit,
+        "pydantic": pydantic.emit,
+    }[request.flavour]
     protocols = narrowed(
         tuple(catalog.protocol(name)[0] for name in names),
         request.only,
         with_methods="stubs" in request.parts,
     )
-    env = environment(resources.templates_dir())
+    env = catalog.templates.environment()
     kept = modules(request)
     raw: dict[str, str] = {}
     for protocol in protocols:
@@ -45,7 +49,11 @@ def compiled(
         for module in ("__init__", *kept):
             path = f"{module_name(pin.name)}/{module}.py"
             raw[path] = top + made[f"{module}.py"]
+        for file, text in catalog.templates.emit(protocol, env).items():
+            path = f"{module_name(pin.name)}/{file}"
+            raw[path] = top + text if file.endswith(".py") else text
     beside = emit_shared(protocols, env) | stdlib.emit_shared(protocols, env)
+    beside |= pydantic.emit_shared(protocols, env)
     for module in ("__init__", *shared(request)):
         if f"{module}.py" in beside:
             raw[f"{module}.py"] = shared_header(names) + beside[f"{module}.py"]

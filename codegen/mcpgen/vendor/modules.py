@@ -19,7 +19,11 @@ _SHARED = {
     "stubs": ("_codec", "_issues", "_methods", "_stubs"),
     "runtime": ("_codec", "_issues", "_methods", "_stubs", "newest"),
 }
-_CODECS = {"msgspec": "_codec", "stdlib": "_stdlib"}
+_CODECS = {
+    "msgspec": ("_codec",),
+    "stdlib": ("_stdlib",),
+    "pydantic": ("_pydantic", "_stdlib"),
+}
 ALL = _NEEDED["runtime"]
 
 _EVERYTHING = "types, methods, stubs and validators"
@@ -38,8 +42,9 @@ def modules(request: Request) -> tuple[str, ...]:
 def shared(request: Request) -> tuple[str, ...]:
     """The modules beside the version packages, `__init__` aside; sorted."""
     needed = {name for part in request.parts for name in _SHARED[part]}
-    codec = _CODECS[request.flavour]
-    return tuple(sorted(codec if name == "_codec" else name for name in needed))
+    if "_codec" in needed:
+        needed = needed - {"_codec"} | set(_CODECS[request.flavour])
+    return tuple(sorted(needed))
 
 
 def narrow_package(text: str, kept: tuple[str, ...]) -> str:

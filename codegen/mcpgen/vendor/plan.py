@@ -11,6 +11,7 @@ import json
 import re
 import sys
 from hashlib import sha256
+from importlib.metadata import version
 from pathlib import Path
 
 from .. import resources
@@ -44,7 +45,8 @@ def plan(request: Request, catalog: Catalog) -> dict[str, str]:
     if is_shipped(request, catalog):
         protocol = _shipped_protocol(request, names)
     else:
-        protocol = compiled(request, catalog, names)
+        with catalog.templates.located():
+            protocol = compiled(request, catalog, names)
     files = {
         f"protocol/{path}": text.replace(_GENERATE, _VENDOR, 1)
         for path, text in protocol.items()
@@ -67,7 +69,7 @@ def chosen(request: Request, catalog: Catalog) -> tuple[str, ...]:
 
 def is_shipped(request: Request, catalog: Catalog) -> bool:
     """Is the text ready, because it is what mcpgen brings?"""
-    if request.only or request.flavour != "msgspec":
+    if request.only or request.flavour != "msgspec" or catalog.templates.own:
         return False
     if any(
         (layer.directory / name).is_file()
@@ -87,6 +89,8 @@ def digest(request: Request, catalog: Catalog) -> str:
     base = resources.VERSION
     if not is_shipped(request, catalog):
         base = inputs_digest(_settings(request), catalog)
+    if request.flavour == "pydantic":
+        base += f" {version('datamodel-code-generator')}"
     asked = json.dumps(request.table(), sort_keys=True)
     return sha256(f"{base}\n{asked}".encode()).hexdigest()
 

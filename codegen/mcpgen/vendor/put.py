@@ -17,24 +17,26 @@ PROVENANCE = "PROVENANCE.json"
 _UNNOTICED = {"__pycache__", "py.typed"}
 
 
-def put(files: dict[str, str], path: Path, shown: str) -> Published:
+def put(
+    files: dict[str, str], path: Path, shown: str, *, save_edited: bool = False
+) -> Published:
     """Make `path` hold the copy; what others put there stays as it is."""
     refuse_occupied(path, shown)
     try:
-        return publish(files, path)
+        return publish(files, path, save_edited=save_edited)
     except CompileError as error:
         hint = "the copy needs a directory of its own: move this away"
         raise CompileError(
             replace(
                 d,
-                file=_located(d, shown),
+                file=located(d, shown),
                 hint=hint if d.code == "output-occupied" else d.hint,
             )
             for d in error.diagnostics
         ) from error
 
 
-def _located(found: Diagnostic, shown: str) -> str:
+def located(found: Diagnostic, shown: str) -> str:
     """Where it is, seen from the project; `publish` only knows its output."""
     above, _, name = shown.rpartition("/")
     if found.code == "output-unwritable" or found.file in ("", name):

@@ -12,8 +12,7 @@ from typing import Any
 from ..diagnostics import clip, did_you_mean
 
 PARTS = ("types", "validators", "stubs", "runtime")
-FLAVOURS = ("msgspec", "stdlib")
-_LATER = "pydantic"
+FLAVOURS = ("msgspec", "stdlib", "pydantic")
 _LISTS = ("parts", "versions", "only")
 KEYS = (*_LISTS, "flavour")
 
@@ -85,13 +84,7 @@ def _list_problems(key: str, value: object) -> Iterator[Problem]:
 
 
 def _conflicts(request: Request) -> Iterator[Problem]:
-    if request.flavour == _LATER:
-        yield Problem(
-            "flavour",
-            '"pydantic" cannot be vendored yet: it comes in a later mcpgen',
-            f"flavours are: {', '.join(FLAVOURS)}",
-        )
-    elif request.flavour not in FLAVOURS:
+    if request.flavour not in FLAVOURS:
         yield _unknown("flavour", request.flavour, FLAVOURS)
     elif request.flavour != "msgspec":
         for part in ("stubs", "runtime"):

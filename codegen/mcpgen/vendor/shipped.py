@@ -33,14 +33,14 @@ def runtime() -> dict[str, str]:
 def eras() -> dict[str, str]:
     """Every version that ships → its era, oldest first."""
     path = _root("protocol", "generated") / "__init__.py"
-    found: dict[str, str] = _constant(path, "ERAS")
+    found: dict[str, str] = constant(path, "ERAS")
     return found
 
 
 def sha256(package: str) -> str:
     """Of the schema that the bindings of a version were made from."""
     path = _root("protocol", "generated") / package / "__init__.py"
-    return str(_constant(path, "SCHEMA_SHA256"))
+    return str(constant(path, "SCHEMA_SHA256"))
 
 
 def licences() -> dict[str, str]:
@@ -81,7 +81,7 @@ def _licence(name: str) -> str:
     return (_CHECKOUT / name).read_text("utf-8")
 
 
-def _constant(path: Path, name: str) -> Any:
+def constant(path: Path, name: str) -> Any:
     """The value of a constant in a generated module; nothing is run for it."""
     for node in ast.parse(path.read_bytes()).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name:

@@ -1,0 +1,580 @@
+"""Schemas of users and servers → one flat document that models can be made of.
+
+What people write as JSON Schema has no bounds: references in circles or to other
+machines, objects inside of unions inside of arrays, keywords of other dialects. Here
+each becomes definitions in which every object has a name (from its path, or the one it
+has in `$defs`), references lead to these alone, and only what annotations can say is
+left. What they cannot say becomes less exact, never wrong: in the end, any value.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import Any
+from urllib.parse import unquote
+
+from .datamodel import Flavour
+from .diagnostics import Diagnostic, clip, fail
+from .load import MAX_DEPTH, escape, unescape
+from .names import distinct, field_name, is_plain, pascal_case, spelled
+from .unions import OBJECT, Unions
+
+MAX_NODES = 50_000
+"""So many (sub)schemas are read: circles of references can be unrolled without end."""
+MAX_VALUES = 200
+"""An enumeration with more values than these is no help as a type."""
+
+ANY: dict[str, Any] = {}
+_SCALARS = ("string", "integer", "number", "boolean", "null")
+_NUMBER_BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
+_LENGTHS = {"string": ("minLength", "maxLength"), "array": ("minItems", "maxItems")}
+_DEFS = re.compile(r"/(?:\$defs|definitions)/([^/]+)")
+
+_UNFIT = re.compile(r'[\\"\0-\x1f]')
+"""What msgspec has in no name of a field."""
+
+CLASS_RESERVED = frozenset(
+    {
+        *("Annotated", "Any", "Awaitable", "Dict", "List", "Literal", "Mapping"),
+        *("NotRequired", "Optional", "Self", "TypeAlias", "TypeAliasType", "TypedDict"),
+        *("Union", "BaseModel", "ConfigDict", "Field", "RootModel"),
+        *("Meta", "Struct", "UNSET", "UnsetType", "None", "True", "False"),
+    }
+)
+"""Names of what a module with models imports."""
+FIELD_RESERVED = frozenset(
+    {
+        *("list", "dict", "str", "int", "float", "bool"),
+        *("self", "cls", "field", "bytes", "tuple", "date", "datetime", "time"),
+        # What a field of a pydantic model must not hide.
+        *("construct", "copy", "from_orm", "json", "parse_file", "parse_obj"),
+        *("parse_raw", "schema", "schema_json", "update_forward_refs", "validate"),
+        *("model_computed_fields", "model_config", "model_construct", "model_copy"),
+        *("model_dump", "model_dump_json", "model_extra", "model_fields"),
+        *("model_fields_set", "model_json_schema", "model_parametrized_name"),
+        *("model_post_init", "model_rebuild", "model_validate", "model_validate_json"),
+        *("model_validate_strings",),
+    }
+)
+
+
+@dataclass(frozen=True)
+class Flat:
+    """What `models` takes."""
+
+    definitions: Mapping[str, Any]
+    roots: Mapping[str, Any]
+    """Name asked for → the schema it became: a reference to its definition, or less."""
+    fields: Mapping[str, Mapping[str, str]]
+    """Definition → key on the wire → name of the attribute."""
+    notes: tuple[Diagnostic, ...]
+    """What could not be followed."""
+
+
+def flatten(
+    schemas: Mapping[str, Any],
+    flavour: Flavour,
+    *,
+    bounds: bool = False,
+    parameters: frozenset[str] = frozenset(),
+    reserved: frozenset[str] = frozenset(),
+    file: str = "",
+) -> Flat:
+    """All schemas as one document; each is a document of its own to begin with.
+
+    The keys are the class names wanted for their roots. With `bounds`, ranges, lengths
+    and patterns are kept: for those who check what others send. `parameters` are roots
+    that become the parameters of a function, and can have keys that no class can.
+    """
+    return _Flattening(schemas, flavour, bounds, parameters, reserved, file).flat()
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a schema stands, and the words that name what is found there."""
+
+    root: str
+    pointer: str
+    words: tuple[str, ...]
+    is_shared: bool = False
+    """Does its name come from `$defs`, where other documents may have the same?"""
+    depth: int = 0
+
+    def under(self, pointer: str, *words: str) -> _Place:
+        return replace(
+            self,
+            pointer=f"{self.pointer}/{pointer}",
+            words=(*self.words, *words),
+            depth=self.depth + 1,
+        )
+
+    @property
+    def key(self) -> str:
+        return f"{self.root}#{self.pointer}"
+
+
+class _Flattening:
+    def __init__(
+        self,
+        schemas: Mapping[str, Any],
+        flavour: Flavour,
+        bounds: bool,
+        parameters: frozenset[str],
+        reserved: frozenset[str],
+        file: str,
+    ) -> None:
+        self.schemas = schemas
+        self.needs_tags = flavour == "msgspec"
+        self.bounds = bounds
+        self.parameters = parameters
+        self.reserved = reserved
+        self.file = file
+        self.places: dict[str, _Place] = {}
+        """Key of a definition → where it is."""
+        self.found: dict[str, dict[str, Any]] = {}
+        """Key of a definition → what it is; references are keys."""
+        self.targets: dict[str, dict[str, Any] | None] = {}
+        """What references lead to; None while that is being read."""
+        self.merging: set[str] = set()
+        """References that `allOf` has made one object of, outside of this one."""
+        self.unfit: set[str] = set()
+        """Keys of definitions that can be parameters but no class."""
+        self.notes: list[Diagnostic] = []
+        self.nodes = 0
+
+    def flat(self) -> Flat:
+        roots = {
+            name: self._target(_Place(name, "", (name,)), schema)
+            for name, schema in sorted(self.schemas.items())
+        }
+        unions = Unions(self.found, needs_tags=self.needs_tags)
+        found = {key: unions.readable(schema) for key, schema in self.found.items()}
+        roots = {name: unions.readable(schema) for name, schema in roots.items()}
+        names = self._names(_alike(found, self.places))
+        definitions = {
+            names[key]: _renamed(schema, names) for key, schema in found.items()
+        }
+        return Flat(
+            dict(sorted(definitions.items())),
+            {name: _renamed(schema, names) for name, schema in roots.items()},
+            {name: _field_names(d) for name, d in sorted(definitions.items())},
+            tuple(self.notes),
+        )
+
+    # --- reading ------------------------------------------------------------------------
+
+    def _schema(self, schema: Any, at: _Place) -> dict[str, Any]:
+        """Anything that stands where a schema belongs, in the words of `models`."""
+        self.nodes += 1
+        if self.nodes > MAX_NODES:
+            raise fail(
+                "schema-too-large",
+                f"more than {MAX_NODES} schemas, references followed",
+                file=self.file,
+                pointer=at.key,
+            )
+        if not isinstance(schema, dict) or at.depth > MAX_DEPTH:
+            return ANY
+        if "$ref" in schema:
+            return self._reference(schema["$ref"], at)
+        if isinstance(schema.get("allOf"), list) and schema["allOf"]:
+            return self._all(schema, at)
+        if "const" in schema:
+            return _values([schema["const"]])
+        if isinstance(schema.get("enum"), list):
+            return _values(schema["enum"])
+        made = self._typed(schema, at)
+        if schema.get("nullable") is True and made:
+            return {"anyOf": [made, {"type": "null"}]}
+        return made
+
+    def _typed(self, schema: dict[str, Any], at: _Place) -> dict[str, Any]:
+        types = schema.get("type")
+        if isinstance(types, list):
+            arms = [self._of_type(str(t), schema, at) for t in types]
+            return {"anyOf": arms} if arms else ANY
+        if not _properties(schema):
+            for keyword in ("anyOf", "oneOf"):
+                choices = schema.get(keyword)
+                if isinstance(choices, list) and any(map(_says_something, choices)):
+                    return self._arms(choices, keyword, at)
+        if isinstance(types, str):
+            return self._of_type(types, schema, at)
+        if _properties(schema) or "additionalProperties" in schema:
+            return self._of_type("object", schema, at)
+        return self._of_type("array", schema, at) if "items" in schema else ANY
+
+    def _of_type(self, type: str, schema: dict[str, Any], at: _Place) -> dict[str, Any]:
+        if type == "object":
+            return self._object(schema, at)
+        if type == "array":
+            items = schema.get("items", True)
+            made = {
+                "type": "array",
+                "items": self._schema(items, at.under("items", "item")),
+            }
+        elif type in _SCALARS:
+            made = {"type": type}
+        else:
+            return ANY
+        return made | self._bounds(type, schema)
+
+    def _bounds(self, type: str, schema: dict[str, Any]) -> dict[str, Any]:
+        if not self.bounds:
+            return {}
+        keys = (
+            _NUMBER_BOUNDS if type in ("integer", "number") else _LENGTHS.get(type, ())
+        )
+        found = {key: schema[key] for key in keys if _is_bound(schema.get(key))}
+        if type == "string" and _is_pattern(schema.get("pattern")):
+            found["pattern"] = schema["pattern"]
+        return found
+
+    def _object(self, schema: dict[str, Any], at: _Place) -> dict[str, Any]:
+        properties = _properties(schema)
+        if not properties:
+            return self._map(schema, at)
+        if self.needs_tags and any(map(_UNFIT.search, properties)):
+            if not (at.key.endswith("#") and at.key[:-1] in self.parameters):
+                return OBJECT
+            self.unfit.add(at.key)
+        if at.key not in self.found:
+            made: dict[str, Any] = {"type": "object"}
+            self.places[at.key], self.found[at.key] = at, made
+            required = schema.get("required")
+            needed = required if isinstance(required, list) else []
+            made["properties"] = {
+                name: self._property(
+                    inner, at.under(f"properties/{escape(name)}", name)
+                )
+                for name, inner in properties.items()
+            }
+            made["required"] = [name for name in properties if name in needed]
+            made |= _described(schema)
+        return {"$ref": at.key}
+
+    def _property(self, schema: Any, at: _Place) -> dict[str, Any]:
+        made = dict(self._schema(schema, at)) | _described(schema)
+        if isinstance(schema, dict) and "default" in schema:
+            made["default"] = schema["default"]
+        return made
+
+    def _map(self, schema: dict[str, Any], at: _Place) -> dict[str, Any]:
+        values = schema.get("additionalProperties", True)
+        if isinstance(schema.get("patternProperties"), dict):
+            patterns = list(schema["patternProperties"].items())
+            only, values = patterns[0] if len(patterns) == 1 else ("", True)
+            where = at.under(f"patternProperties/{escape(only)}", "value")
+        else:
+            where = at.under("additionalProperties", "value")
+        return {"type": "object", "additionalProperties": self._schema(values, where)}
+
+    def _arms(self, arms: list[Any], keyword: str, at: _Place) -> dict[str, Any]:
+        words = _arm_words(arms)
+        return {
+            "anyOf": [
+                self._schema(arm, at.under(f"{keyword}/{number}", *words[number]))
+                for number, arm in enumerate(arms)
+            ]
+        }
+
+    def _all(self, schema: dict[str, Any], at: _Place) -> dict[str, Any]:
+        """Several at once: objects become one that has all their properties."""
+        own = {key: value for key, value in schema.items() if key != "allOf"}
+        parts = [part for part in schema["allOf"] if isinstance(part, dict)]
+        if len(parts) == 1 and not _says_something(own):
+            return self._schema(parts[0], at.under("allOf/0"))
+        seen: set[str] = set()
+        merged: dict[str, Any] = {}
+        for part in self._parts(schema, at.root, seen):
+            merged = _merged(merged, part)
+        if inside := sorted(seen & self.merging):
+            # An object that holds itself, and more: only itself can be said.
+            return self._reference(inside[0], at)
+        before, self.merging = self.merging, self.merging | seen
+        made = self._schema(merged, replace(at, depth=at.depth + 1))
+        self.merging = before
+        return made
+
+    def _parts(
+        self, schema: dict[str, Any], root: str, seen: set[str]
+    ) -> Iterator[dict[str, Any]]:
+        """What is to hold at once: what `allOf` lists, references followed."""
+        if isinstance(ref := schema.get("$ref"), str):
+            target = None if ref in seen else self._raw(root, ref)
+            seen.add(ref)
+            if target and isinstance(target[1], dict):
+                yield from self._parts(target[1], root, seen)
+            return
+        yield {key: value for key, value in schema.items() if key != "allOf"}
+        listed = schema.get("allOf")
+        for part in listed if isinstance(listed, list) else ():
+            if isinstance(part, dict):
+                yield from self._parts(part, root, seen)
+
+    # --- references -----------------------------------------------------------------------
+
+    def _reference(self, ref: Any, at: _Place) -> dict[str, Any]:
+        target = self._raw(at.root, ref)
+        if target is None:
+            self.notes.append(
+                Diagnostic(
+                    "ref-not-followed",
+                    f'"$ref": "{clip(str(ref), 80)}" leads out of the schema, or nowhere',
+                    self.file,
+                    at.key,
+                    "what stands there is any value",
+                    severity="warning",
+                )
+            )
+            return ANY
+        pointer, schema = target
+        short = _DEFS.fullmatch(pointer)
+        place = _Place(at.root, pointer, (at.root,))
+        if short:
+            place = replace(place, words=(unescape(short[1]),), is_shared=True)
+        elif pointer:
+            place = replace(place, words=(at.root, *_words(pointer)))
+        return self._target(place, schema)
+
+    def _target(self, at: _Place, schema: Any) -> dict[str, Any]:
+        if at.key in self.found:
+            return {"$ref": at.key}
+        if (
+            at.key in self.targets
+        ):  # if still None: it is made of itself and nothing else
+            return self.targets[at.key] or ANY
+        self.targets[at.key] = None
+        made = self._schema(schema, at)
+        if at.is_shared and ("enum" in made or "anyOf" in made):
+            self.places[at.key], self.found[at.key] = at, made | _described(schema)
+            made = {"$ref": at.key}
+        self.targets[at.key] = made
+        return made
+
+    def _raw(self, root: str, ref: Any) -> tuple[str, Any] | None:
+        """Where a local reference leads, and what is there."""
+        if not isinstance(ref, str) or not (ref == "#" or ref.startswith("#/")):
+            return None
+        pointer = unquote(ref[1:])
+        value = self.schemas[root]
+        for token in pointer.split("/")[1:]:
+            key = unescape(token)
+            if isinstance(value, dict) and key in value:
+                value = value[key]
+            elif isinstance(value, list) and key.isdecimal() and int(key) < len(value):
+                value = value[int(key)]
+            else:
+                return None
+        return pointer, value
+
+    # --- names ----------------------------------------------------------------------------
+
+    def _names(self, alike: Mapping[str, str]) -> dict[str, str]:
+        """Key → class name; what is alike and called alike is one class."""
+        blocks: dict[tuple[str, ...], set[str]] = {}
+        for key, first in alike.items():
+            blocks.setdefault(self.places[key].words, set()).add(first)
+        wanted: dict[str, str] = {}
+        for first in sorted(set(alike.values())):
+            place = self.places[first]
+            rivals = blocks[place.words]
+            words = place.words
+            if len(rivals) > 1 and place.is_shared:
+                words = (place.root, *words)
+            if any(self.places[key].root == place.root for key in rivals - {first}):
+                words = (*words, _digest(place.pointer))
+            wanted["/".join(words)] = first
+        made = distinct(
+            wanted, _class_name, _joined, reserved=self.reserved | CLASS_RESERVED
+        )
+        named = {wanted[path]: name for path, name in made.items()}
+        return {key: named[first] for key, first in alike.items()}
+
+
+def _alike(found: Mapping[str, Any], places: Mapping[str, _Place]) -> dict[str, str]:
+    """Key → the first of those that are the same: under one name in `$defs`, equal inside.
+
+    They start as one group by name and are told apart by what they are made of, until
+    no group falls apart any more; so circles of references do no harm.
+    """
+    keys = sorted(found)
+    group = {
+        key: repr(places[key].words) if places[key].is_shared else key for key in keys
+    }
+    while True:
+        firsts: dict[tuple[str, str], str] = {}
+        refined = {}
+        for key in keys:
+            inside = json.dumps(_renamed(found[key], group), sort_keys=True)
+            refined[key] = firsts.setdefault((group[key], inside), key)
+        if len(set(refined.values())) == len(set(group.values())):
+            return refined
+        group = refined
+
+
+def _renamed(schema: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """With every reference renamed, at any depth."""
+    made: dict[str, Any] = {}
+    for key, value in schema.items():
+        if key == "$ref":
+            made[key] = f"#/$defs/{names[value]}"
+        elif key == "properties":
+            made[key] = {name: _renamed(inner, names) for name, inner in value.items()}
+        elif key in ("anyOf", "oneOf"):
+            made[key] = [_renamed(inner, names) for inner in value]
+        elif key in ("items", "additionalProperties"):
+            made[key] = _renamed(value, names)
+        else:
+            made[key] = value
+    return made
+
+
+def _class_name(path: str) -> str:
+    name = "".join(map(pascal_case, path.split("/")))
+    return f"Definition{name}" if not name or name[0].isdigit() else name
+
+
+def _joined(path: str) -> str:
+    return "_".join(map(pascal_case, path.split("/")))
+
+
+def attribute_name(wire: str) -> str:
+    """A key as the name of an attribute or a parameter: its own, wherever possible."""
+    if is_plain(wire) and wire not in FIELD_RESERVED:
+        return wire
+    return field_name(wire, FIELD_RESERVED)
+
+
+def _field_names(schema: Mapping[str, Any]) -> dict[str, str]:
+    """How the attributes of a class are called."""
+    return distinct(
+        schema.get("properties", {}),
+        attribute_name,
+        spelled,
+        reserved=FIELD_RESERVED,
+    )
+
+
+# --- small questions ----------------------------------------------------------------------
+
+
+def _properties(schema: Mapping[str, Any]) -> dict[str, Any]:
+    found = schema.get("properties")
+    return found if isinstance(found, dict) else {}
+
+
+def _described(schema: Any) -> dict[str, Any]:
+    text = schema.get("description") if isinstance(schema, dict) else None
+    return {"description": text} if isinstance(text, str) and text.strip() else {}
+
+
+def _says_something(schema: Any) -> bool:
+    """Does it say what a value is, not only what must hold of it?"""
+    known = ("$ref", "type", "properties", "items", "enum", "const")
+    nested = ("anyOf", "oneOf", "allOf")
+    return isinstance(schema, dict) and not schema.keys().isdisjoint(known + nested)
+
+
+def _values(values: list[Any]) -> dict[str, Any]:
+    """Constants that annotations can say; of others, and of too many, the types."""
+    is_sayable = all(
+        v is None or type(v) is str or (type(v) is int and _is_bound(v)) for v in values
+    )
+    if (
+        is_sayable
+        and 0 < len(values) <= MAX_VALUES
+        and any(v is not None for v in values)
+    ):
+        return {"enum": list(dict.fromkeys(values))}
+    types = {
+        bool: "boolean",
+        int: "integer",
+        float: "number",
+        str: "string",
+        type(None): "null",
+    }
+    arms = [{"type": types[type(v)]} if type(v) in types else ANY for v in values]
+    return {"anyOf": arms} if arms else ANY
+
+
+def _merged(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    made = {**other, **one}
+    if both := {**_properties(one), **_properties(other)}:
+        made["properties"] = both
+    needed = [
+        name
+        for part in (one, other)
+        if isinstance(part.get("required"), list)
+        for name in part["required"]
+    ]
+    return made | ({"required": needed} if needed else {})
+
+
+def _is_bound(value: Any) -> bool:
+    """A number that fits into what checks it."""
+    return type(value) in (int, float) and math.isfinite(value) and abs(value) < 2**63
+
+
+def _is_pattern(value: Any) -> bool:
+    try:
+        return isinstance(value, str) and bool(re.compile(value))
+    except (re.error, OverflowError, RecursionError):
+        return False
+
+
+def _words(pointer: str) -> tuple[str, ...]:
+    """What names the schema at a pointer that somebody refers to."""
+    tokens = iter(pointer.split("/")[1:])
+    words = []
+    for token in tokens:
+        if token in ("properties", "$defs", "definitions"):
+            words.append(unescape(next(tokens, "")))
+        elif token in ("items", "additionalProperties"):
+            words.append("item" if token == "items" else "value")
+    return tuple(words)
+
+
+def _arm_words(arms: list[Any]) -> list[tuple[str, ...]]:
+    """What tells the arms of a union apart, never their number.
+
+    Their title; a constant; or the keys that they need; if all this is the same, a
+    digest of what they say.
+    """
+    objects = [arm for arm in arms if isinstance(arm, dict) and _properties(arm)]
+    if len(objects) < 2:
+        return [()] * len(arms)
+    words: list[tuple[str, ...]] = [()] * len(arms)
+    left = [number for number, arm in enumerate(arms) if arm in objects]
+    for describe in (_title, _constants, _needed, _digest):
+        said = {number: describe(arms[number]) for number in left}
+        for number, text in said.items():
+            if text and list(said.values()).count(text) == 1:
+                words[number] = (text,)
+        left = [number for number in left if not words[number]]
+    return words
+
+
+def _title(arm: dict[str, Any]) -> str:
+    title = arm.get("title")
+    return title if isinstance(title, str) and len(title) < 60 else ""
+
+
+def _constants(arm: dict[str, Any]) -> str:
+    found = [p.get("const") for p in _properties(arm).values() if isinstance(p, dict)]
+    return " ".join(value for value in found if isinstance(value, str))
+
+
+def _needed(arm: dict[str, Any]) -> str:
+    needed = arm.get("required")
+    names = needed if isinstance(needed, list) and needed else list(_properties(arm))
+    return " ".join(["with", *map(str, names)])
+
+
+def _digest(arm: Any) -> str:
+    return sha256(json.dumps(arm, sort_keys=True).encode()).hexdigest()[:8]

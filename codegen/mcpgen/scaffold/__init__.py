@@ -1,0 +1,1 @@
+"""New projects: a server that runs, is tested, and can follow the specification."""

@@ -1,0 +1,1 @@
+"""Documents that `mcpgen new --from` is given, and what it makes of each."""

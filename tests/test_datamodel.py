@@ -1,0 +1,451 @@
+"""Models of other people's schemas: named by path, harmless, and usable at run time."""
+
+from __future__ import annotations
+
+import ast
+import random
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import msgspec
+import pydantic
+import pytest
+from mcpgen.datamodel import FLAVOURS, Flavour, Models, models
+from mcpgen.diagnostics import CompileError
+from mcpgen.flatten import Flat, flatten
+from mcpgen.names import distinct, field_name, snake_case, spelled
+
+from .test_hostile import TEXTS
+
+
+def source(made: Models) -> str:
+    lines = [
+        f"from {name} import {', '.join(names)}" for name, names in made.imports.items()
+    ]
+    return "\n".join(["from __future__ import annotations", *lines, made.code])
+
+
+@pytest.fixture
+def load() -> Iterator[Any]:
+    """Run the text as the module that its annotations are looked up in."""
+    loaded: list[str] = []
+
+    def run(made: Models) -> Any:
+        name = f"models_of_a_test_{len(loaded)}"
+        module = sys.modules[name] = ModuleType(name)
+        loaded.append(name)
+        exec(compile(source(made), name, "exec"), module.__dict__)
+        return module
+
+    yield run
+    for name in loaded:
+        del sys.modules[name]
+
+
+def made(flavour: Flavour, **schemas: Any) -> tuple[Flat, Models]:
+    flat = flatten(schemas, flavour)
+    return flat, models(flat.definitions, flavour, fields=flat.fields)
+
+
+def obj(required: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(required)}
+
+
+# --- what a model is made of ----------------------------------------------------------
+
+
+def test_names_come_from_paths() -> None:
+    place = obj(at=obj(lat={"type": "number"}))
+    root = obj(
+        stops={"type": "array", "items": place},
+        by_name={"type": "object", "additionalProperties": obj(x={})},
+        either={
+            "anyOf": [
+                obj(kind={"const": "car"}, a={}),
+                obj(("b",), b={}),
+                {"type": "null"},
+            ]
+        },
+    )
+    flat, _ = made("msgspec", Trip=root)
+    assert sorted(flat.definitions) == [
+        "Trip",
+        "TripByNameValue",
+        "TripEitherCar",
+        "TripEitherWithB",
+        "TripStopsItem",
+        "TripStopsItemAt",
+    ]
+
+
+def test_what_is_called_alike_and_is_alike_is_one() -> None:
+    def document(**place: Any) -> dict[str, Any]:
+        here = {"$ref": "#/$defs/Place"}
+        return obj(a=here, b=here) | {"$defs": {"Place": obj(next=here, **place)}}
+
+    flat, _ = made("msgspec", One=document(x={}), Two=document(x={}))
+    assert sorted(flat.definitions) == ["One", "Place", "Two"]
+    flat, _ = made("msgspec", One=document(x={}), Two=document(y={}))
+    assert sorted(flat.definitions) == ["One", "OnePlace", "Two", "TwoPlace"]
+
+
+def test_names_are_distinct_and_depend_on_no_order() -> None:
+    wires = ["a_b", "a-b", "a.b", "aB", "class", "", "1", "日本", "x" * 500, "x" * 501]
+    found = distinct(wires, field_name, spelled)
+    assert found["a_b"] == "a_b"
+    assert found["a-b"] == "a_x2d_b"
+    assert found["class"] == "class_"
+    assert len(set(found.values())) == len(wires)
+    assert all(name.isidentifier() and name.isascii() for name in found.values())
+    assert distinct(wires[::-1], field_name, spelled) == found
+    assert distinct(["name", "Name"], snake_case, spelled)["name"] == "name"
+
+
+def test_msgspec(load: Any) -> None:
+    arms = [
+        obj(("t",), t={"const": "a"}, x={"type": "integer"}),
+        obj(("t",), t={"const": "b"}),
+    ]
+    root = obj(
+        ("class",),
+        **{"class": {"type": "string"}, "inWords": {"type": "string", "default": "no"}},
+        either={"anyOf": [*arms, {"type": "null"}]},
+        unclear={"anyOf": [obj(x={}), obj(y={})]},
+        texts={"type": ["string", "null"], "enum": ["a", None]},
+    )
+    _, found = made("msgspec", Thing=root)
+    thing = load(found)
+    data = b'{"class": "c", "either": {"t": "a", "x": 1}, "unclear": {"y": 2}, "texts": null}'
+    value = msgspec.json.decode(data, type=thing.Thing)
+    assert (value.class_, value.in_words, value.either.x) == ("c", "no", 1)
+    assert msgspec.json.decode(msgspec.json.encode(value))["class"] == "c"
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.json.decode(b'{"class": "c", "texts": "b"}', type=thing.Thing)
+
+
+def test_pydantic(load: Any) -> None:
+    _, found = made(
+        "pydantic", Thing=obj(("class",), **{"class": {}, "json": {"type": "integer"}})
+    )
+    thing = load(found).Thing
+    assert thing(class_=1, json_=2).model_dump(by_alias=True) == {"class": 1, "json": 2}
+    with pytest.raises(pydantic.ValidationError):
+        thing.model_validate({"class": 1, "json": "x"})
+
+
+def test_typeddict(load: Any) -> None:
+    _, found = made(
+        "typeddict", Thing=obj(("class",), **{"class": {}, "b": {"type": "integer"}})
+    )
+    thing = load(found).Thing
+    assert thing.__required_keys__ == {"class"}
+    assert thing.__optional_keys__ == {"b"}
+
+
+def test_bounds_are_kept_where_they_are_asked_for() -> None:
+    root = obj(
+        a={"type": "integer", "minimum": 1}, b={"type": "string", "pattern": "^a$"}
+    )
+    for bounds in (True, False):
+        flat = flatten({"A": root}, "msgspec", bounds=bounds)
+        code = models(flat.definitions, "msgspec").code
+        assert ("ge=1" in code) is bounds
+        assert ("^a$" in code) is bounds
+    wrong = obj(
+        a={"type": "string", "pattern": "("}, b={"type": "integer", "maximum": 10**99}
+    )
+    code = models(
+        flatten({"A": wrong}, "msgspec", bounds=True).definitions, "msgspec"
+    ).code
+    assert "Meta" not in code
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_prose_is_put_back(flavour: Flavour, load: Any) -> None:
+    root = obj(a={"type": "string", "description": "The first."}) | {
+        "description": "A thing."
+    }
+    code = made(flavour, Thing=root)[1].code
+    assert '"""A thing."""' in code
+    assert '"""The first."""' in code
+
+
+def test_an_unfolded_class_gives_its_annotations_only() -> None:
+    flat = flatten({"Thing": obj(("a",), a={"type": ["integer", "null"]})}, "msgspec")
+    found = models(flat.definitions, "msgspec", unfolded=["Thing"])
+    assert not found.code.strip()
+    assert found.annotations["Thing"] == {"a": "int | None"}
+
+
+# --- what is no schema that anybody meant ---------------------------------------------
+
+
+ODD: dict[str, Any] = {
+    "not-a-schema": 7,
+    "false": False,
+    "types": {"type": ["string", 7, "nonsense", {}]},
+    "loop": {"$ref": "#"},
+    "loops": {"$defs": {"A": {"$ref": "#/$defs/B"}, "B": {"$ref": "#/$defs/A"}}, "$ref": "#/$defs/A"},
+    "itself": {"anyOf": [{"$ref": "#"}, {"type": "array", "items": {"$ref": "#"}}]},
+    "elsewhere": obj(a={"$ref": "http://localhost/x"}, b={"$ref": "other.json#/a"}),
+    "file": obj(a={"$ref": "file:///etc/passwd"}, b={"$ref": "/etc/passwd"}),
+    "nowhere": obj(a={"$ref": "#/$defs/Missing"}, b={"$ref": 7}, c={"$ref": "#/properties/a/$ref"}),
+    "code": obj(
+        a={"type": "string", "customTypePath": "os.system"},
+        b={"type": "string", "x-python-type": "os.PathLike", "format": "uuid"},
+        c={"x-python-import": {"module": "os", "name": "system"}, "type": "object"},
+        d={"enum": ["a", "b"], "x-enum-varnames": ["import os", "b"]},
+    )
+    | {"customBasePath": "os.PathLike", "title": "x; import os"},
+    "shapes": {"type": "object", "properties": [], "required": 7, "anyOf": 3, "enum": {}},
+    "patterns": {"patternProperties": {"^x": {"type": "integer"}}, "type": "object"},
+    "huge-enum": {"enum": [f"value {n}" for n in range(1000)]},
+    "numbers": {"enum": [10**40, 1e400, -0.0]},
+    "same-arms": {"anyOf": [{"type": "array", "items": obj(a={})}] * 2 + [obj(b={})] * 2},
+    "all": {"allOf": [obj(a={}), obj(("b",), b={}), {"$ref": "#/allOf/0"}]},
+    "all-loop": {"allOf": [{"$ref": "#"}, obj(a={})]},
+    "tuple": {"type": "array", "prefixItems": [{"type": "string"}], "items": False},
+    "imports": obj(a={"$ref": "#/$defs/Any"}) | {"$defs": {"Any": obj(b={"$ref": "#/$defs/Struct"}), "Struct": obj(c={}), "": obj(d={})}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+@pytest.mark.parametrize("schema", ODD.values(), ids=ODD)
+def test_an_odd_schema_becomes_less_exact(
+    flavour: Flavour, schema: Any, load: Any
+) -> None:
+    flat, found = made(flavour, Root=schema, Other=obj(x=schema))
+    assert_usable(flavour, flat, load(found))
+    assert "os." not in found.code
+    assert "import os" not in found.code
+
+
+def assert_usable(flavour: Flavour, flat: Flat, module: Any) -> None:
+    for name in flat.definitions:
+        if flavour == "msgspec":
+            msgspec.json.Decoder(getattr(module, name))
+        elif flavour == "pydantic":
+            pydantic.TypeAdapter(getattr(module, name)).json_schema()
+
+
+def test_what_leads_elsewhere_is_said() -> None:
+    flat, found = made("msgspec", Root=ODD["elsewhere"])
+    assert [note.code for note in flat.notes] == ["ref-not-followed"] * 2
+    assert "a: Any" in found.code
+
+
+def test_references_cannot_be_unrolled_without_end() -> None:
+    defs: dict[str, Any] = {"A0": {"type": "string"}}
+    for n in range(1, 40):
+        ref = {"$ref": f"#/$defs/A{n - 1}"}
+        defs[f"A{n}"] = {"anyOf": [{"type": "array", "items": ref}, ref]}
+    flat = flatten({"Root": {"$defs": defs, "$ref": "#/$defs/A39"}}, "msgspec")
+    assert len(flat.definitions) <= 40
+
+
+def test_a_schema_without_end_is_refused() -> None:
+    wide = obj(**{f"p{n}": {"type": "string"} for n in range(60_000)})
+    with pytest.raises(CompileError, match="more than"):
+        flatten({"Root": wide}, "msgspec")
+
+
+def test_a_deep_schema_ends() -> None:
+    deep: dict[str, Any] = {}
+    for _ in range(400):
+        deep = {"type": "array", "items": deep}
+    _, found = made("msgspec", Root=obj(a=deep))
+    assert "Any" in found.code
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_text_stays_data(flavour: Flavour, text: str, load: Any) -> None:
+    root = obj(
+        (text,),
+        **{
+            text: {
+                "type": "string",
+                "description": text,
+                "title": text,
+                "default": text,
+            }
+        },
+        other={"enum": [text, "b"], "default": text, "pattern": text, "format": text},
+        inner={"$ref": "#/$defs/Inner"},
+    )
+    root |= {"title": text, "description": text, "$id": text, "$comment": text}
+    root["$defs"] = {"Inner": obj(x={}), text: obj(y={"const": text})}
+    flat = flatten(
+        {"Root": root, "Second": {"type": "string", "const": text}},
+        flavour,
+        bounds=True,
+    )
+    found = models(flat.definitions, flavour, fields=flat.fields)
+    for node in ast.walk(ast.parse(found.code)):
+        assert not isinstance(node, ast.Import | ast.ImportFrom | ast.Attribute) or (
+            isinstance(node, ast.Attribute) and node.attr == "model_rebuild"
+        )
+    module = load(found)
+    if flavour == "msgspec" and "Root" in flat.definitions:
+        data = {text: text, "other": text}
+        value = msgspec.convert(data, module.Root)
+        assert msgspec.to_builtins(value) == data
+
+
+# --- what the generator is kept from --------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"$ref": "http://localhost/x"},
+        {"$ref": "file:///etc/passwd"},
+        {"$ref": "#/$defs/Other"},
+        {"type": "string", "customTypePath": "os.system"},
+        {"type": "string", "x-python-type": "os.PathLike"},
+        {"type": "array", "items": {"$id": "http://localhost/"}},
+        {"anyOf": [{"allOf": [{"properties": {"a": {"format": "uuid"}}}]}]},
+        {
+            "oneOf": [],
+            "discriminator": {"propertyName": "a", "mapping": {"a": "x.json"}},
+        },
+        {"properties": {"a": 7}},
+    ],
+    ids=str,
+)
+def test_the_generator_gets_nothing_else(schema: Any) -> None:
+    with pytest.raises(CompileError) as caught:
+        models({"Thing": schema}, "msgspec")
+    assert caught.value.diagnostics[0].code == "model-refused"
+
+
+@pytest.mark.parametrize("name", ["a b", "a.b", "", "../a", "é"])
+def test_a_name_is_a_class_name(name: str) -> None:
+    with pytest.raises(CompileError, match="no class name"):
+        models({name: {"type": "string"}}, "msgspec")
+
+
+BAD_OUTPUT = [
+    "import os\nclass Thing: pass",
+    "from os import system\nclass Thing: pass",
+    "from msgspec import Struct as S\nclass Thing: pass",
+    "class Thing:\n    a: eval('1')",
+    "class Thing:\n    a: int = print()",
+    "class Thing:\n    a: int = [].append",
+    "class Thing:\n    a: int = (lambda: 1)",
+    "class Thing:\n    def a(self): pass",
+    "class Thing(object): pass",
+    "class Other: pass",
+    "class Thing: pass\nprint(1)",
+    "class Thing: pass\nThing.model_rebuild(1)",
+    "@Thing\nclass Thing: pass",
+    "class Thing(",
+]
+
+
+@pytest.mark.parametrize("text", BAD_OUTPUT)
+def test_only_declarations_come_back(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import datamodel_code_generator
+
+    monkeypatch.setattr(datamodel_code_generator, "generate", lambda *_, **__: text)
+    with pytest.raises(CompileError) as caught:
+        models({"Thing": {"type": "object", "properties": {}}}, "msgspec")
+    assert caught.value.diagnostics[0].code == "model-distrusted"
+
+
+def test_nothing_is_fetched_read_or_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Events of the interpreter while it works: no file but its own, no socket."""
+    (tmp_path / "pyproject.toml").write_text(
+        "[tool.datamodel-codegen]\nreuse-model = true\n"
+    )
+    (tmp_path / "other.json").write_text("{}")
+    monkeypatch.chdir(tmp_path)
+    made("msgspec", Warm=obj(a={}))  # what it imports, it may import
+    seen: list[tuple[str, Any]] = []
+    watching = True
+
+    def watch(event: str, arguments: Any) -> None:
+        # A hook stays until the process ends; this one only as long as it watches.
+        if watching and event.startswith(("open", "socket", "subprocess", "os.")):
+            seen.append((event, arguments))
+
+    sys.addaudithook(watch)
+    try:
+        for flavour in FLAVOURS:
+            made(
+                flavour, **{f"Root{n}": schema for n, schema in enumerate(ODD.values())}
+            )
+    finally:
+        watching = False
+    library = str(Path(msgspec.__file__).parent.parent)
+    stdlib = str(Path(ast.__file__).parent)
+    strange = [
+        (event, arguments)
+        for event, arguments in seen
+        if not (
+            event in ("open", "os.listdir", "os.scandir")
+            and str(arguments[0]).startswith((library, stdlib))
+            and (event != "open" or arguments[1] in ("r", "rb"))
+        )
+    ]
+    assert not strange
+
+
+# --- any schema at all ----------------------------------------------------------------
+
+
+def some_schema(rng: random.Random, depth: int) -> Any:
+    ref = {"$ref": rng.choice(["#", "#/$defs/A", "#/$defs/B", "#/properties/p"])}
+    leaves: list[Any] = [
+        True,
+        {},
+        ref,
+        {"type": rng.choice(["string", "integer", "number", "boolean", "null"])},
+        {"enum": rng.sample(["a", "b", 1, 2, None, True, 1.5], 2)},
+        {"const": rng.choice(["a", "b"])},
+    ]
+    if depth == 0:
+        return rng.choice(leaves)
+
+    def inner() -> Any:
+        return some_schema(rng, depth - 1)
+
+    names = rng.sample(["p", "q", "p-q", "list", "t"], rng.randint(1, 3))
+    return rng.choice(
+        [
+            *leaves,
+            {"type": "array", "items": inner()},
+            {"type": "object", "additionalProperties": inner()},
+            obj(tuple(rng.sample(names, 1)), **{name: inner() for name in names}),
+            obj(("t",), t={"const": rng.choice("ab")}, x=inner()),
+            {
+                rng.choice(["anyOf", "oneOf"]): [
+                    inner() for _ in range(rng.randint(1, 4))
+                ]
+            },
+            {"allOf": [inner(), inner()]},
+            {"type": ["null", "object", "array"], "items": inner()},
+        ]
+    )
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_any_schema_has_models(flavour: Flavour, seed: int, load: Any) -> None:
+    rng = random.Random(seed)
+    schemas = {
+        f"Root{n}": obj(p=some_schema(rng, 3), q=some_schema(rng, 2))
+        | {"$defs": {"A": some_schema(rng, 3), "B": some_schema(rng, 2)}}
+        for n in range(8)
+    }
+    flat, found = made(flavour, **schemas)
+    assert_usable(flavour, flat, load(found))
+    again = flatten(dict(reversed(schemas.items())), flavour)
+    assert models(again.definitions, flavour, fields=again.fields).code == found.code
