@@ -12,7 +12,7 @@ import compileall
 from itertools import chain
 from pathlib import Path
 
-from . import clients, compiler, linting, scaffold, servers, table
+from . import clients, compiler, linting, scaffold, servers, table, tracing
 
 ROOT = Path(__file__).resolve().parent.parent
 PARTS = {
@@ -21,6 +21,7 @@ PARTS = {
     "clients": clients.rows,
     "scaffold": scaffold.rows,
     "linting": linting.rows,
+    "tracing": tracing.rows,
 }
 
 
