@@ -22,6 +22,7 @@ from mcpgen.cli import app
 from mcpgen.recording import Entry
 from mcpgen.runtime import Client
 from mcpgen.trace import command as tracing
+from mcpgen.trace.stdio import GRACE
 from msgspec import UNSET
 from typer.testing import CliRunner
 
@@ -295,6 +296,16 @@ def test_a_server_that_dies_while_the_client_writes(tmp_path: Path) -> None:
     finish(tmp_path / "s", server, b"x\n" + b"y" * 5_000_000, code=3)
 
 
+def test_a_client_that_reads_late_gets_all(tmp_path: Path) -> None:
+    server = program("print('x' * 150_000)")  # more than its pipe, less than two
+    with running(command(tmp_path / "s", *server)) as process:
+        assert process.stdout is not None
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(2 * GRACE)
+        assert process.stdout.read() == b"x" * 150_000 + b"\n"
+        assert process.wait() == 0
+
+
 def test_nobody_waits_for_what_a_server_left_running(tmp_path: Path) -> None:
     """It has the pipes, too, and ends when the test closes its own."""
     lives, ends = os.pipe()
@@ -445,7 +456,7 @@ def test_a_hundred_megabytes_pass_through_little_memory(tmp_path: Path) -> None:
 
 SPEAKER = program(
     "import sys\n"
-    r'''print('{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"\\u001b]0;gotcha"}}')'''
+    r"""print('{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"\\u001b]0;gotcha"}}')"""
     "\nprint('stray \\x1b[2J', flush=True)\n"
     "sys.stdin.readline()\n"
 )

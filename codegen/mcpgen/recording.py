@@ -61,7 +61,7 @@ class Http(Struct, kw_only=True, omit_defaults=True):
     event: str | UnsetType = UNSET
     """The id of a server-sent event; empty when it has none."""
     ended: bool = False
-    """The answer's stream is over."""
+    """The answer's stream is over; from the client: it hung up before."""
 
 
 class Entry(Struct, kw_only=True, omit_defaults=True):
@@ -77,7 +77,10 @@ class Entry(Struct, kw_only=True, omit_defaults=True):
     size: int | UnsetType = UNSET
     """Bytes on the wire, where the frame is `cut`."""
     cut: bool = False
-    """The frame was too large to be kept: only its envelope is, without params or result."""
+    """The frame was too large to be kept: only its envelope is, without params or result.
+
+    Of a text, only the beginning is there.
+    """
     method: str | UnsetType = UNSET
     """What a response answers."""
     ms: float | UnsetType = UNSET

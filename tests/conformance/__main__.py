@@ -129,7 +129,8 @@ def _wait_for(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
         with contextlib.suppress(OSError, http.client.HTTPException):
             connection.request("OPTIONS", "/mcp")
-            connection.getresponse()  # Any answer is one.
+            connection.getresponse().close()  # Any answer is one.
+            connection.close()
             return
         connection.close()
         time.sleep(0.05)

@@ -7,20 +7,20 @@ out of the way of a session that is busy. Light to import: a server waits for th
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections import deque
-from contextlib import suppress
 
+from .stderr import warn
+
+PATIENCE = 0.25
+"""Seconds at the start in which the server has the machine for itself."""
 MOMENT = 0.05
 """Seconds that what came first waits for more."""
 MOST = 16 * 2**20
 """Bytes; who brings more than that waits, or the memory would have no bound."""
 FAREWELL = 10.0
 """Seconds that the last of it may take to be written."""
-SWITCH = 1e-4
-"""Seconds after which a thread that records must let one that forwards go on."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,7 +61,6 @@ class Backlog:
 
     def start(self) -> None:
         """Begin to record."""
-        sys.setswitchinterval(SWITCH)
         self._thread.start()
 
     def note(self, what: Any, size: int) -> None:
@@ -92,6 +91,7 @@ class Backlog:
 
     def _record(self) -> None:
         taker: Taker | None = None
+        self._enough.wait(PATIENCE)
         try:
             taker = self._make(time.perf_counter() - self._start)
             self._take_all(taker)
@@ -101,7 +101,7 @@ class Backlog:
             self._take_all(None)
 
     def _take_all(self, taker: Taker | None) -> None:
-        queue = self._queue
+        queue, last = self._queue, 0.0
         while not self._is_closed or queue:
             self._something.wait()
             if not self._is_closed:
@@ -114,14 +114,9 @@ class Backlog:
                 with self._room:
                     self._size -= size
                     self._room.notify_all()
+                last = max(t, last)  # two may look at the clock at once
                 if taker is not None:
-                    taker.take(t, what)
+                    taker.take(last, what)
                 time.sleep(0)  # lets a thread that forwards go first
             if taker is not None:
                 taker.flush()
-
-
-def warn(text: str) -> None:
-    """Say it on standard error, if somebody still hears that."""
-    with suppress(OSError, ValueError):
-        print(f"mcpgen trace: {text}", file=sys.stderr, flush=True)

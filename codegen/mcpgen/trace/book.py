@@ -12,10 +12,10 @@ from msgspec.json import Decoder, Encoder, encode, format
 
 from ..recording import FORMAT, Entry, Header, Http, Source
 from ..resources import VERSION
-from .backlog import warn
 from .frames import Frame, envelope
 from .pairing import Asked, Pairing, Place, Side
 from .redaction import Redaction
+from .stderr import warn
 
 BATCH = 2**20
 """Bytes that are written at the latest; else when nothing more is there for now."""
@@ -84,13 +84,8 @@ class Book:
         except (DecodeError, UnicodeDecodeError):
             self.text(t, side, frame, http)
         else:
-            self._add(
-                _about(
-                    Entry(t=_round(t), source=side, frame=Raw(data), http=http),
-                    t,
-                    asked,
-                )
-            )
+            entry = Entry(t=_round(t), source=side, frame=Raw(data), http=http)
+            self._add(_about(entry, t, asked))
 
     def text(
         self, t: float, source: Source, frame: Frame, http: Http | UnsetType = UNSET
@@ -118,7 +113,7 @@ class Book:
         """Pair what is in it; what it answers, if it answers one thing."""
         if not data.isascii():
             data.decode()
-        if data[:1] == b"{":
+        if data.lstrip(b" \t\r\n")[:1] == b"{":
             return self._paired(t, side, _MESSAGE.decode(data), place)
         try:
             for message in _BATCH.decode(data):

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from .exchanges import Exchanges
     from .session import Session
 
+SWITCH = 1e-4
+"""Seconds after which a thread that records must let one that forwards go on."""
 _FLAGS = ("--raw", "--live", "--force")
 
 
@@ -82,8 +84,17 @@ def quickly(words: Sequence[str]) -> None:
 
 def trace(options: Options) -> NoReturn:
     """Run the command, record what is said, and end as the command does."""
+    if not hasattr(os, "posix_spawnp"):
+        from ..diagnostics import fail
+
+        raise fail(
+            "not-here",
+            "a command can be traced on Linux and macOS only",
+            hint="a server on HTTP can be traced everywhere: --http URL",
+        )
     file, path = create(options.output, force=options.force)
     backlog = Backlog(_recorder(options, file))
+    sys.setswitchinterval(SWITCH)
     try:
         status = run(options.command, backlog)
     except OSError as error:
@@ -110,8 +121,8 @@ def proxy(options: Options, url: str, port: int) -> None:
 
     from ..diagnostics import fail
     from ..runtime.client.http1 import locate
-    from .backlog import warn
     from .proxy import Proxy, Upstream
+    from .stderr import warn
 
     try:
         origin, authority, host, upstream_port, _ = locate(url)
@@ -120,6 +131,7 @@ def proxy(options: Options, url: str, port: int) -> None:
     shown = urlsplit(url)
     file, path = create(options.output, force=options.force)
     backlog = Backlog(exchanges(options, file, url))
+    sys.setswitchinterval(SWITCH)
 
     def ready(port: int) -> None:
         backlog.start()

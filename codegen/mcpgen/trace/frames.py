@@ -44,12 +44,13 @@ class Gathering:
         self._largest = largest
         self._kept = bytearray()
         self._tail = b""
-        self._size = 0
+        self.size = 0
+        """How much has come."""
 
     def add(self, piece: bytes) -> None:
         """One piece more."""
-        self._size += len(piece)
-        if self._size > self._largest:
+        self.size += len(piece)
+        if self.size > self._largest:
             self._tail = (self._tail or bytes(self._kept[-TAIL:])) + piece[-TAIL:]
             self._tail = self._tail[-TAIL:]
             if len(self._kept) > HEAD:
@@ -61,9 +62,9 @@ class Gathering:
 
     def take(self) -> Frame:
         """What has been gathered; from now on it is another one."""
-        frame = Frame(bytes(self._kept), self._size, self._tail)
+        frame = Frame(bytes(self._kept), self.size, self._tail)
         self._kept.clear()
-        self._tail, self._size = b"", 0
+        self._tail, self.size = b"", 0
         return frame
 
 
@@ -71,15 +72,17 @@ class Lines:
     """Cuts a stream into its lines, blank ones left out."""
 
     def __init__(self, largest: int = LARGEST) -> None:
-        self._gathering = Gathering(largest)
-        self._is_open = False
+        self._gathering, self._largest = Gathering(largest), largest
 
     def feed(self, chunk: bytes) -> Iterator[Frame]:
         """The lines that end in this chunk."""
         *whole, rest = chunk.split(b"\n")
         for line in whole:
-            self._gathering.add(line)
-            yield from self.end()
+            if self._gathering.size or len(line) > self._largest:
+                self._gathering.add(line)
+                yield from self.end()
+            elif line := line.strip(_BLANK):
+                yield Frame(line, len(line))
         if rest:
             self._gathering.add(rest)
 

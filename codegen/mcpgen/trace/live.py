@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import select
-import sys
 from collections.abc import Callable
-from contextlib import suppress
+from shutil import get_terminal_size
 from typing import Any
 
 from msgspec import UNSET, DecodeError, Raw, Struct, UnsetType
@@ -14,6 +12,7 @@ from msgspec.json import Decoder
 
 from ..diff.report import clipped, printable
 from ..recording import Entry
+from .stderr import STDERR, say
 
 _ARROWS = {"client": "→", "server": "←", "stderr": "!", "exit": "■"}
 _COLOURS = {"client": "36", "server": "32", "stderr": "33", "exit": "1"}
@@ -103,18 +102,11 @@ def _text(raw: Raw) -> str:
 
 def printer() -> Callable[[Entry], None]:
     """Prints lines on standard error; it never waits for who reads them."""
-    out = 2
-    is_terminal = os.isatty(out) and os.environ.get("TERM") != "dumb"
+    is_terminal = os.isatty(STDERR) and os.environ.get("TERM") != "dumb"
     coloured = is_terminal and "NO_COLOR" not in os.environ
-    encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
 
     def show(entry: Entry) -> None:
-        with suppress(OSError, ValueError):
-            width = os.get_terminal_size(out).columns - 1 if is_terminal else WIDTH
-            width = width if width > 20 else WIDTH  # some terminals do not know it
-            text = line(entry, width, coloured=coloured) + "\n"
-            # Standard error may be a pipe that nobody empties: lines are left out then.
-            if select.select([], [out], [], 0)[1]:
-                os.write(out, text.encode(encoding, "replace"))
+        width = get_terminal_size((WIDTH, 0)).columns - 1 if is_terminal else WIDTH
+        say(line(entry, max(width, 20), coloured=coloured))
 
     return show

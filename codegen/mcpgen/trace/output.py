@@ -23,7 +23,7 @@ def create(path: str, *, force: bool) -> tuple[int, str]:
     if os.path.isdir(path):
         began = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
         path = os.path.join(path, f"{began}-{os.getpid()}.jsonl")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     try:
         if force and _is_file(path):
             os.unlink(path)

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from . import heads
-from .backlog import Backlog, warn
+from .backlog import Backlog
+from .stderr import warn
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -55,6 +56,7 @@ class Proxy:
         self.exchanges = 0
         self.open: set[_Side] = set()
         self.connecting: set[asyncio.Task[None]] = set()
+        self.is_over = False
         self._tls: SSLContext | None = None
 
     async def serve(
@@ -68,6 +70,7 @@ class Proxy:
         try:
             await over.wait()
         finally:
+            self.is_over = True
             server.close()
             while self.open or self.connecting:
                 for side in list(self.open):
@@ -118,6 +121,8 @@ class _Side(asyncio.Protocol):
         """There is a connection: send what has waited for it."""
         self.proxy.open.add(self)
         self.transport = cast(asyncio.Transport, transport)
+        if self.proxy.is_over:
+            self.abort()
         self.transport.set_write_buffer_limits(HIGH_WATER)
         self._flush()
 
@@ -375,13 +380,12 @@ class _Server(_Side):
             head = heads.response((yield from self._head()))
             if not client.is_asking:
                 raise ValueError("an answer to nothing")
-            status = head.status
-            client.send(heads.passed_on(head, {}))
+            status, size = head.status, heads.body_size(head)
             if status == 101:
                 raise ValueError("another protocol, which nobody asked for")
+            client.send(heads.passed_on(head, {}))
             if status < 200:
                 continue
-            size = heads.body_size(head)
             self.is_answering = True
             self.note("response", head, len(head.start))
             if self.method == "HEAD" or status in (204, 304):
@@ -393,11 +397,11 @@ class _Server(_Side):
             client.go_on()
 
     def is_nonsense(self, problem: str) -> None:
-        """The client is told so, unless an answer has begun."""
+        """The client is told so, if it waits for an answer and has nothing of it."""
         problem = f"the server sent no proper HTTP: {problem}"
-        if self.is_answering:
+        if self.other.is_asking and not self.is_answering:
+            self.other.refuse(502, "Bad Gateway", problem)
+        else:
             warn(problem)
             self.other.finish()
-        else:
-            self.other.refuse(502, "Bad Gateway", problem)
         super().abort()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -20,7 +20,7 @@ REDACTED = "[redacted]"
 
 _HINTS = tuple(
     b"pass pwd secret token key credential auth cookie bearer basic jwt signature ://"
-    b" eyj github_pat ghp_ gho_ ghs_ xox akia sk- sk_ \\".split()
+    b" sig= code= eyj github_pat ghp_ gho_ ghs_ xox akia sk- sk_ \\".split()
 )
 """Without any of these, in lower case, there is no secret that we could tell."""
 _SECRET = re.compile(
@@ -35,17 +35,20 @@ _NAME, _VALUE = ("name", "key", "header", "variable"), ("value", "values")
 _KEY = (
     r"[\w.-]{0,64}(?:passw(?:or)?d|passphrase|secret|credential|api[_-]?key|access[_-]?key"
     r"|private[_-]?key|authorization|cookie|jwt|signature|(?<!progress)(?<!page)token)"
-    r"[\w-]{0,24}"
+    r"[\w-]{0,24}|(?<=[?&])(?:key|sig|code)"
 )
 _ASSIGNED = re.compile(
-    rf"""(?<![\w.-])({_KEY}\\*+["']?\s*+(?::|=>?)\s*+)"""
+    rf"""(?<![\w.-])((?:{_KEY})\\*+["']?\s*+(?::|=>?)\s*+)"""
     r"""(?:"(?P<quoted>(?:[^"\\\n]|\\.)*+)"?"""
     r"""|(?P<escape>\\++)"(?P<escaped>.*?)(?=(?P=escape)"|$)"""
     r"""|'(?P<single>[^'\n]*+)'?"""
-    r"""|(?P<plain>(?:(?:bearer|basic)\s+)?[^\s"',;&\\}\]){[(]++))""",
+    r"""|(?P<plain>(?:(?:bearer|basic|digest|token|negotiate|apikey)\s+)?[^\s"',;&\\}\]){[(]++))""",
     re.IGNORECASE | re.MULTILINE,
 )
-_COOKIES = re.compile(r"((?:^|\n)\s*(?:set-)?cookie\s*:\s*)[^\n\"']+", re.IGNORECASE)
+_HEADER = re.compile(
+    r"(^[\s<>*]*(?:set-cookie|cookie|(?:proxy-)?authorization)\s*:\s*)\S[^\n]*",
+    re.IGNORECASE | re.MULTILINE,
+)
 _SCHEME = re.compile(
     r"\b((?i:bearer)\s++)[\w.~+/=-]{6,}|\b((?i:basic)\s++)(?![a-z]+\b)[\w.~+/=-]{8,}"
 )
@@ -76,11 +79,7 @@ class Redaction:
         """A message as JSON; the same bytes if there is no secret in it."""
         if not _may_hold(data):
             return data
-        value = decode(data)
-        clean = _clean(value, 0)
-        # A key that is there twice was decoded once.
-        is_all = encode(value) == format(data, indent=-1)
-        return data if is_all and clean == value else encode(clean)
+        return _json(data, 0)
 
     def text(self, text: str) -> str:
         """A line of a log, or of anything."""
@@ -92,10 +91,6 @@ class Redaction:
             name: REDACTED if is_secret(name) else self.text(value)
             for name, value in headers
         }
-
-    def path(self, target: str) -> str:
-        """The path and the query of an address."""
-        return self.text(target)
 
     def command(self, words: Iterable[str]) -> str:
         """A command line: also `--token abc`, where the value is a word of its own."""
@@ -138,7 +133,8 @@ class Nothing(Redaction):
 @lru_cache(4096)
 def is_secret(name: str) -> bool:
     """Does a key or the name of a header look as if its value were secret?"""
-    plain = re.sub(r"[^a-z0-9]", "", name[:200].lower())
+    ends = name if len(name) < 200 else name[:100] + name[-100:]
+    plain = re.sub(r"[^a-z0-9]", "", ends.lower())
     return plain not in _HARMLESS and _SECRET.search(plain) is not None
 
 
@@ -151,6 +147,14 @@ def _may_hold(data: bytes) -> bool:
     return False
 
 
+def _json(data: bytes, depth: int) -> bytes:
+    value = decode(data)
+    clean = _clean(value, depth)
+    # A key that is there twice was decoded once.
+    is_all = encode(value) == format(data, indent=-1)
+    return data if is_all and clean == value else encode(clean)
+
+
 def _clean(value: Any, depth: int) -> Any:
     if isinstance(value, str):
         return _text(value, depth)
@@ -160,18 +164,17 @@ def _clean(value: Any, depth: int) -> Any:
         return value
     named = any(is_secret(n) for k in _NAME if isinstance(n := value.get(k), str))
     return {
-        key: (
-            _hidden(item)
-            if (is_secret(key) and not _is_count(key, item))
-            or (named and key in _VALUE)
-            else (
-                _schemas(item, depth)
-                if key in _OF_SCHEMAS and isinstance(item, dict)
-                else _clean(item, depth)
-            )
-        )
+        key: _hidden(item) if named and key in _VALUE else _member(key, item, depth)
         for key, item in value.items()
     }
+
+
+def _member(key: str, value: Any, depth: int) -> Any:
+    if is_secret(key) and not _is_count(key, value):
+        return _hidden(value)
+    if key in _OF_SCHEMAS and isinstance(value, dict):
+        return {name: _named(name, schema, depth) for name, schema in value.items()}
+    return _clean(value, depth)
 
 
 def _is_count(key: str, value: Any) -> bool:
@@ -185,44 +188,26 @@ def _hidden(value: Any) -> Any:
         return {key: _hidden(item) for key, item in value.items()}
     if isinstance(value, list):
         return [_hidden(item) for item in value]
-    return (
-        value if value is None or isinstance(value, bool) or value == "" else REDACTED
-    )
+    keeps = value is None or isinstance(value, bool) or value == ""
+    return value if keeps else REDACTED
 
 
-def _schemas(found: Mapping[str, Any], depth: int) -> dict[str, Any]:
-    """Where keys are names: what belongs to a secret name is a schema, or a secret."""
-    return {
-        key: (
-            (_schema(item, depth) if isinstance(item, dict) else _hidden(item))
-            if is_secret(key)
-            else _clean(item, depth)
-        )
-        for key, item in found.items()
-    }
+def _named(name: str, schema: Any, depth: int) -> Any:
+    """What belongs to a name is a schema; that of a secret, or no schema, is cleaned."""
+    if not is_secret(name):
+        return _clean(schema, depth)
+    return _schema(schema, depth) if isinstance(schema, dict) else _hidden(schema)
 
 
-def _schema(value: Mapping[str, Any], depth: int) -> dict[str, Any]:
+def _schema(value: Any, depth: int) -> Any:
     """The schema of a secret: its words stay, its values (a default, …) do not."""
-    return {
-        key: (
-            _clean(item, depth)
-            if key in _SAID
-            else (
-                _schemas(item, depth)
-                if key in _OF_SCHEMAS and isinstance(item, dict)
-                else _nested(item, depth)
-            )
-        )
-        for key, item in value.items()
-    }
-
-
-def _nested(value: Any, depth: int) -> Any:
     if isinstance(value, dict):
-        return _schema(value, depth)
+        return {
+            key: _clean(item, depth) if key in _SAID else _schema(item, depth)
+            for key, item in value.items()
+        }
     if isinstance(value, list):
-        return [_nested(item, depth) for item in value]
+        return [_schema(item, depth) for item in value]
     return REDACTED if isinstance(value, str) and value else value
 
 
@@ -232,13 +217,11 @@ def _text(text: str, depth: int) -> str:
     begin = text.lstrip()[:1]
     if begin in ("{", "[") and depth < _DEEPEST:
         try:
-            value = decode(text)
-            clean = _clean(value, depth + 1)
-            return text if clean == value else encode(clean).decode()
+            return _json(text.encode(), depth + 1).decode()
         except (DecodeError, UnicodeError, RecursionError):
             pass  # it is no JSON, or only a part of it is
     text = _KNOWN.sub(REDACTED, text)
-    text = _COOKIES.sub(rf"\1{REDACTED}", text)
+    text = _HEADER.sub(rf"\1{REDACTED}", text)
     text = _SCHEME.sub(lambda found: f"{found[1] or found[2]}{REDACTED}", text)
     text = _ASSIGNED.sub(_assigned, text)
     return _USER.sub(f"{REDACTED}@", text)

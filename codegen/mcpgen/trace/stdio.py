@@ -37,25 +37,22 @@ class Pump(threading.Thread):
         super().__init__(name=name, daemon=True)
         self._source, self._sink, self._backlog = source, sink, backlog
         self.carried = 0
-        self.is_writing = False
+        self.is_busy = False
+        """Is there something that has been read, and is not written yet?"""
 
     def run(self) -> None:
         """Carry all of it."""
-        name, source, sink, note = (
-            self.name,
-            self._source,
-            self._sink,
-            self._backlog.note,
-        )
+        name, note = self.name, self._backlog.note
+        source, sink = self._source, self._sink
         with suppress(OSError):  # nobody reads it, or a terminal is gone
             while chunk := _read(source):
+                self.is_busy = True
                 # Noted first: what answers it is noted later, however quick it is.
                 note((name, chunk), len(chunk))
-                self.is_writing = True
                 _write(sink, chunk)
-                self.is_writing = False
+                self.is_busy = False
                 self.carried += 1
-        self.is_writing = False
+        self.is_busy = False
         note((name, b""), 0)
         _hang_up(source)
         _hang_up(sink)
@@ -67,6 +64,7 @@ def run(command: Sequence[str], backlog: Backlog) -> int:
     Raises OSError if it cannot be started.
     """
     _fill_standard_streams()
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # a host may have it ignored
     signals = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT}
     signals |= {signal.SIGUSR1, signal.SIGUSR2}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
@@ -148,7 +146,7 @@ def _finish(pump: Pump) -> None:
     while pump.is_alive():
         carried = pump.carried
         pump.join(GRACE)
-        if pump.carried == carried and not pump.is_writing:
+        if pump.carried == carried and not pump.is_busy:
             return
 
 
