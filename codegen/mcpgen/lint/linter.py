@@ -82,6 +82,8 @@ class Linter:
             self._frame(session, line, entry, side)
         elif entry.text is not UNSET:
             self._text(session, line, entry, side)
+        elif entry.cut:
+            session.parties[side].lost = True
         if entry.http is not UNSET and entry.http.ended:
             self.traffic.ended(line, entry)
 
