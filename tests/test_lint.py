@@ -241,11 +241,20 @@ def test_refused_prompts_are_compared_with_their_listing() -> None:
     assert told["$.params.name"].fix == 'did you mean "review"?'
 
 
-def test_of_a_listing_that_goes_on_nothing_is_missing() -> None:
+@pytest.mark.parametrize(
+    "pages",
+    [
+        [server(id=1, result={"tools": TOOLS, "nextCursor": "2"})],
+        [replace(server(id=1), cut=True), server(id=3, result={"tools": TOOLS})],
+    ],
+)
+def test_of_a_listing_with_gaps_nothing_is_missing(pages: list[Entry]) -> None:
     findings = session(
         *opened(tools={}),
         client(id=1, method="tools/list"),
-        server(id=1, result={"tools": TOOLS, "nextCursor": "2"}),
+        client(id=3, method="tools/list"),
+        *pages,
+        *([] if pages[1:] else [server(id=3, result={"tools": [], "nextCursor": "3"})]),
         client(id=2, method="tools/call", params={"name": "other"}),
         server(id=2, error={"code": -32602, "message": "bad"}),
     )
@@ -355,6 +364,22 @@ def test_what_the_recorder_redacted_or_cut_is_not_judged() -> None:
     entries = [*opened(tools={}), *lines]
     findings = list(lint(clean, iter(list(enumerate(entries, 2)))))
     assert findings == []
+
+
+def test_what_was_too_large_to_be_recorded_is_not_missed() -> None:
+    lost = replace(ACCEPTED, cut=True, size=10**9)
+    progress = {"progressToken": "p", "progress": 1}
+    findings = session(
+        *opened(tools={}),
+        client(id=1, method="tools/list"),
+        lost,
+        replace(lost, source="client"),
+        server(id=7, result={}),
+        server(method="notifications/progress", params=progress),
+        replace(client(id=2, method="tools/call"), cut=True),
+        server(id=2, error={"code": 1, "message": "too large"}),
+    )
+    assert {found.rule for found in findings} == {"error-other"}
 
 
 def over_http(exchange: int, entry: Entry, **headers: str) -> Entry:

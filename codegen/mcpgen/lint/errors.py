@@ -159,8 +159,9 @@ class Errors(Family):
     def result(self, answer: Answer, result: Any) -> None:
         """Learn the tools; tell why one failed."""
         call = answer.call
-        if call is None or type(result) is not dict:
+        if call is None or not (type(result) is dict or answer.entry.cut):
             return
+        result = result or {}
         self._listings.learn(answer, call, result)
         if call.method == CALL and result.get("isError") is True:
             told = f"{short(call.about or 'the tool')}: {_text_of(result)}"

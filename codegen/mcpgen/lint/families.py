@@ -5,7 +5,7 @@ from __future__ import annotations
 from .capabilities import Capabilities
 from .errors import Errors
 from .handshake import Handshake
-from .http import Headers
+from .headers import Headers
 from .ids import Ends
 from .methods import Methods
 from .progress import Cancellation, Logs, Progress

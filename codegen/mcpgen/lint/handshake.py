@@ -113,7 +113,7 @@ class Handshake(Family):
             return
         if call.method == INITIALIZE:
             self._initialize(call)
-        elif call.method == PING or self.session.late:
+        elif call.method == PING or self.session.late or call.entry.cut:
             return
         elif not self.session.agreed:
             if self._opening is None:

@@ -123,7 +123,7 @@ def answered(
         call = asker.pending.pop((entry.http.exchange, id), None)
     if call is None and id in asker.refused:
         del asker.refused[id]
-    elif call is None:
+    elif call is None and not asker.lost:
         _unknown(session, asker, line, side, id, path)
     return call
 
@@ -204,7 +204,8 @@ def shown(id: object) -> str:
 
 def unanswered(session: Session, call: Call) -> None:
     """Say that nobody answered, unless that is as it should be."""
-    if not (call.cancelled or call.excused) and call.method != LISTEN:
+    excused = call.cancelled or call.excused or session.peer(call.sender).lost
+    if not excused and call.method != LISTEN:
         told = f"{short(call.method)} with the id {shown(call.id)} got no answer"
         session.journal.report(UNANSWERED, call.line, told, call.path)
 

@@ -12,11 +12,11 @@ from ..recording import Entry, Header
 from . import frames, ids
 from .families import FAMILIES
 from .finding import Finding
-from .http import Traffic
 from .messages import OTHER, Answer, Call, Side
 from .process import Process
 from .session import Journal, Session
 from .text import short
+from .traffic import Traffic
 from .versions import LEGACY, MODERN, Version, get, known, likely
 from .words import INITIALIZE, PROTOCOL_VERSION, REDACTED
 
@@ -82,6 +82,8 @@ class Linter:
             self._frame(session, line, entry, side)
         elif entry.text is not UNSET:
             self._text(session, line, entry, side)
+        elif entry.cut:
+            session.parties[side].lost = True
         if entry.http is not UNSET and entry.http.ended:
             self.traffic.ended(line, entry)
 

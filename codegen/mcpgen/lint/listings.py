@@ -32,20 +32,24 @@ class Listings:
         self._schemas: dict[str, dict[str, Any]] = {CALL: {}, GET_PROMPT: {}}
         self._lines: dict[str, int] = {}
         """Where the last page of each is, once it was read."""
+        self._gaps: set[str] = set()
+        """Of which some page was not read: what is missing may be there."""
         self._bytes = 0
 
     def learn(self, answer: Answer, call: Call, result: dict[str, Any]) -> None:
         """Remember a page, if it is one."""
-        if call.method not in _KEYS or answer.entry.cut or not answer.entry.frame:
+        if call.method not in _KEYS or not answer.entry.frame:
             return
         method, key = _KEYS[call.method]
         listed, size = result.get(key), len(memoryview(answer.entry.frame))
         if not isinstance(listed, list) or size > BYTES:
+            self._gaps.add(method)
             return
         self._bytes += size
         if self._bytes > BYTES:
             self._bytes = size
             self._lines.clear()
+            self._gaps.update(self._schemas)
             for schemas in self._schemas.values():
                 schemas.clear()
         for item in listed:
@@ -54,7 +58,7 @@ class Listings:
                 self._schemas[method][name] = (
                     item.get("inputSchema") if method == CALL else _prompt_schema(item)
                 )
-        if "nextCursor" not in result:
+        if "nextCursor" not in result and method not in self._gaps:
             self._lines[method] = answer.line
 
     def differences(self, call: Call) -> Iterator[Difference]:

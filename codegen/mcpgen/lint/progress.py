@@ -91,10 +91,13 @@ class Progress(Family):
         super().__init__(session)
         self._active: dict[Side, dict[Key, float]] = {"client": {}, "server": {}}
         """Of each side's requests: token → the progress so far."""
+        self._blind = False
+        """May there be tokens that were not recorded?"""
         self._ended: dict[Side, Seen] = {"client": Seen(), "server": Seen()}
 
     def request(self, call: Call) -> None:
         """It may want to hear of its progress."""
+        self._blind = self._blind or call.entry.cut
         if call.meta is None:
             return
         token = call.meta.get("progressToken")
@@ -143,7 +146,7 @@ class Progress(Family):
         if token in self._ended[asker]:
             told = f"the request with the token {shown(token)} was answered before"
             self.report(AFTER_END, call.line, told, where)
-        else:
+        elif not (self._blind or self.session.parties[asker].lost):
             told = f"no request of the {asker} has the token {shown(token)}"
             self.report(UNKNOWN, call.line, told, where)
 

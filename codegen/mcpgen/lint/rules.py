@@ -10,12 +10,13 @@ from . import (
     errors,
     frames,
     handshake,
-    http,
+    headers,
     ids,
     methods,
     process,
     progress,
     stateless,
+    traffic,
 )
 from .rule import Rule
 
@@ -27,7 +28,8 @@ MODULES: Final[tuple[tuple[str, ModuleType], ...]] = (
     ("Capabilities", capabilities),
     ("Progress, cancellation, logs", progress),
     ("Stateless versions", stateless),
-    ("HTTP", http),
+    ("HTTP", headers),
+    ("HTTP", traffic),
     ("Error responses, explained", errors),
     ("The process", process),
 )
@@ -55,7 +57,8 @@ FAMILY: Final[dict[str, str]] = _TABLE[1]
 
 def as_markdown() -> str:
     """The rules for the documentation, under the headings of their families."""
-    return "\n\n".join(_family(heading) for heading, _ in MODULES)
+    headings = dict.fromkeys(heading for heading, _ in MODULES)
+    return "\n\n".join(map(_family, headings))
 
 
 def _family(heading: str) -> str:

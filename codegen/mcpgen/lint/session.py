@@ -53,6 +53,8 @@ class Party:
         """The ids of what was too broken to be a request: it may be answered all the same."""
         self.unreadable = 0
         """Messages of it that may be answered by an error without an id."""
+        self.lost = False
+        """Was a message of it too large to be recorded at all?"""
         self.notified: Call | None = None
         """Its last message, if that was a notification."""
 

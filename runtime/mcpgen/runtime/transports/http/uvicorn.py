@@ -28,7 +28,9 @@ def run(
     try:
         import uvicorn
     except ImportError:
-        raise ImportError('HTTP needs uvicorn: install it, or the extra "http"') from None
+        raise ImportError(
+            'HTTP needs uvicorn: install it, or the extra "http"'
+        ) from None
     app = Http(serving, **settings)
 
     class Uvicorn(uvicorn.Server):

@@ -1,9 +1,7 @@
-"""What HTTP says around the messages: headers, status, sessions."""
+"""What HTTP says around the messages: exchanges, sessions, status."""
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -11,51 +9,19 @@ from msgspec import UNSET
 
 from ..recording import Entry
 from .frames import NOT_JSON
-from .messages import Call, Side
+from .headers import CONTENT_TYPE
+from .messages import Side
 from .rule import Rule
 from .seen import Seen
-from .session import Family, Journal, Session
+from .session import Journal, Session
 from .text import short
 from .versions import Version, known, without_header
 from .words import (
     CLIENT_CAPABILITIES,
-    INITIALIZE,
-    MCP_NAME,
     PROTOCOL_VERSION,
     REDACTED,
 )
 
-HEADER_MISSING = Rule(
-    "http-header-missing",
-    "error",
-    "a request without a header that its version asks for",
-    "MCP-Protocol-Version tells a server how to read a request; stateless versions repeat the method in "
-    "Mcp-Method, and what it is about in Mcp-Name, so that proxies need not read the body.",
-    "send the header with every request",
-)
-HEADER_MISMATCH = Rule(
-    "http-header-mismatch",
-    "error",
-    "a header that differs from what it repeats",
-    "The header and the body, or the header and the version that was agreed on, contradict each other. "
-    "Servers refuse that.",
-    "make the header from the body that is sent",
-)
-ACCEPT = Rule(
-    "http-accept",
-    "error",
-    "an Accept header that does not admit all answers",
-    "The server decides whether it answers with JSON or with a stream of events; a client has to accept "
-    "both.",
-    "send Accept: application/json, text/event-stream",
-)
-CONTENT_TYPE = Rule(
-    "http-content-type",
-    "error",
-    "a body of another type than the protocol has",
-    "Requests are JSON; the answer to a request is JSON or a stream of events.",
-    "send Content-Type: application/json, or text/event-stream for a stream of events",
-)
 STATUS = Rule(
     "http-status",
     "error",
@@ -101,83 +67,6 @@ NAMED_STATUS: Final = {
 }
 """What a stateless version calls an error code → its HTTP status."""
 _NONE: Final[Mapping[str, str]] = {}
-
-
-class Headers(Family):
-    """The headers of a request, compared with its body."""
-
-    def request(self, call: Call) -> None:
-        """Look at the headers that came with a message."""
-        http = call.entry.http
-        if not http or http.headers is UNSET or call.sender != "client":
-            return
-        if call.version.traits.http == "sse" or self.session.event_source:
-            return
-        headers = http.headers
-        self._types(call, headers)
-        if call.version.traits.version_header:
-            self._version(call, headers)
-        if call.version.traits.method_headers:
-            self._repeated(call, headers, "Mcp-Method", call.method, "method")
-            key = MCP_NAME.get(call.method)
-            value = call.params.get(key) if key and call.params else None
-            if isinstance(value, str):
-                self._repeated(call, headers, "Mcp-Name", value, f"params.{key}")
-
-    notification = request
-
-    def _types(self, call: Call, headers: Mapping[str, str]) -> None:
-        accept = headers.get("accept", "*/*").lower()
-        wanted = ("application/json", "text/event-stream")
-        if "*/*" not in accept and not all(each in accept for each in wanted):
-            told = f'Accept is "{short(accept, 80)}"'
-            self.report(ACCEPT, call.line, told)
-        given = headers.get("content-type", "")
-        if given.split(";")[0].strip().lower() != "application/json":
-            told = (
-                f'Content-Type is "{short(given, 80)}"' if given else "it has no type"
-            )
-            self.report(CONTENT_TYPE, call.line, told)
-
-    def _version(self, call: Call, headers: Mapping[str, str]) -> None:
-        meta = call.meta or {}
-        if call.version.modern:
-            wanted, whose = meta.get(PROTOCOL_VERSION), "_meta says"
-        elif call.method != INITIALIZE and self.session.agreed:
-            wanted, whose = call.version.name, "agreed on was"
-        else:
-            return
-        given = headers.get("mcp-protocol-version")
-        if given is None:
-            told = f"{short(call.method)} lacks MCP-Protocol-Version"
-            self.report(HEADER_MISSING, call.line, told)
-        elif isinstance(wanted, str) and given != wanted:
-            told = f'MCP-Protocol-Version is "{short(given, 40)}", {whose} {short(wanted, 40)}'
-            self.report(HEADER_MISMATCH, call.line, told)
-
-    def _repeated(
-        self, call: Call, headers: Mapping[str, str], name: str, value: str, of: str
-    ) -> None:
-        given = headers.get(name.lower())
-        at = f"{call.path}.{of}"
-        if given is None:
-            if call.id is None:
-                return  # what is not a request need not repeat its method
-            told = f"{short(call.method)} lacks {name}"
-            self.report(HEADER_MISSING, call.line, told, at)
-        elif given not in (value, REDACTED) and _plain(given) != value:
-            told = f'{name} is "{short(given)}", the body has "{short(value)}"'
-            self.report(HEADER_MISMATCH, call.line, told, at)
-
-
-def _plain(value: str) -> str | None:
-    """What a header means: text that does not fit into one is written as base64."""
-    if not (value.startswith("=?base64?") and value.endswith("?=")):
-        return value
-    try:
-        return base64.b64decode(value[9:-2], validate=True).decode()
-    except (binascii.Error, UnicodeDecodeError):
-        return None
 
 
 def _lacks_meta(message: dict[str, Any]) -> bool:
