@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: demo test conformance interop generate check fidelity bench lint clean
+.PHONY: demo test conformance interop browser generate check fidelity bench lint clean
 
 demo: $(STAMP)
 	$(BIN)/mcpgen generate
@@ -15,7 +15,7 @@ demo: $(STAMP)
 	$(BIN)/python -m tests.demo
 
 test: $(STAMP)
-	$(BIN)/python -m pytest -n 2 -q -m "not interop"
+	$(BIN)/python -m pytest -n 2 -q -m "not interop and not browser"
 
 # The official suite; the first run installs it, with its Node, into .cache.
 conformance: $(STAMP)
@@ -24,6 +24,10 @@ conformance: $(STAMP)
 # Official SDKs, the Inspector, servers of others; the first run installs them into .cache.
 interop: $(STAMP)
 	$(BIN)/python -m pytest -q -m interop tests/interop
+
+# Chromium; where CI is set it is installed if need be, and must be there.
+browser: $(STAMP)
+	$(BIN)/python -m pytest -q -m browser tests/browser
 
 generate: $(STAMP)
 	$(BIN)/mcpgen generate

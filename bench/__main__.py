@@ -12,7 +12,7 @@ import compileall
 from itertools import chain
 from pathlib import Path
 
-from . import clients, compiler, scaffold, servers, table
+from . import clients, compiler, linting, scaffold, servers, table
 
 ROOT = Path(__file__).resolve().parent.parent
 PARTS = {
@@ -20,6 +20,7 @@ PARTS = {
     "servers": servers.rows,
     "clients": clients.rows,
     "scaffold": scaffold.rows,
+    "linting": linting.rows,
 }
 
 

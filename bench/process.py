@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-LIMIT = 120.0
+LIMIT = 600.0
 """Seconds after which a server is ended, so that nobody waits for it for ever."""
 
 

@@ -6,7 +6,6 @@ import importlib
 import itertools
 import json
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,19 +17,31 @@ _NUMBERS = itertools.count()
 
 
 class Made:
-    """The modules of a source, in a package of their own."""
+    """The modules of a source, in a package of their own.
+
+    They stay imported: msgspec does not take it well when classes that refer to one
+    another are collected.
+    """
 
     def __init__(
-        self, document: Any, root: Path, monkeypatch: pytest.MonkeyPatch
+        self,
+        document: Any,
+        root: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        *,
+        black: bool = True,
     ) -> None:
         data = (
             document if isinstance(document, bytes) else json.dumps(document).encode()
         )
         self.package = f"from_{os.getpid()}_{next(_NUMBERS)}"
         monkeypatch.setenv("MCPGEN_JOBS", "1")
-        self.source: Source = read(
-            data, "document.yaml", package=self.package, runtime="mcpgen.runtime"
-        )
+        with monkeypatch.context() as patch:
+            if not black:  # without, it takes a fraction of the time
+                patch.setattr("mcpgen.format.format_files", dict)
+            self.source: Source = read(
+                data, "document.yaml", package=self.package, runtime="mcpgen.runtime"
+            )
         self.home = root / self.package
         self.home.mkdir()
         (self.home / "__init__.py").touch()
@@ -55,8 +66,3 @@ class Made:
         """What the server would list, by name."""
         tools = self.server().registry.tools
         return {name: entry.listed for name, entry in tools.items()}
-
-    def forget(self) -> None:
-        """Take its modules out of the interpreter."""
-        for name in [m for m in sys.modules if m.split(".")[0] == self.package]:
-            del sys.modules[name]

@@ -146,6 +146,20 @@ def test_a_newer_mcpgen_brings_the_version_that_it_pins(
     assert "up to date" in run("check").stdout
 
 
+def test_a_scaffolded_project_follows(project: Path) -> None:
+    run("new", "weather", "--versions", f"{OLD},{MIDDLE}")
+    os.chdir(project / "weather")
+    edit(project / "weather/src/weather/server.py")
+    before = tree(project / "weather")
+    shown = run("update", "--add", NEWEST).stdout
+    assert "nothing that you use has changed" in shown
+    after = tree(project / "weather")
+    changed = {p for p in after if after[p] != before.get(p)}
+    assert {p for p in changed if "/_mcp/" not in p} == {"pyproject.toml"}
+    assert not before.keys() - after.keys()
+    assert "up to date" in run("check").stdout
+
+
 def test_adding_a_version_changes_the_list_and_nothing_else(project: Path) -> None:
     vendored(project, OLD, MIDDLE)
     edit(project / "pyproject.toml", "# mine\n\n[tool.else]\na = [  1 ]\n")
@@ -178,7 +192,15 @@ def test_a_dry_run_writes_nothing_and_shows_it_all(project: Path) -> None:
     assert f"+++ w/_mcp/protocol/{module_name(NEWEST)}/validators.py" in lines
     assert f'+PROTOCOL_VERSION = "{NEWEST}"' in lines
     assert "MANIFEST" not in shown
-    assert told("--add", NEWEST, "--dry-run")["trees"][0]["written"] == []
+    (copy,) = told("--add", NEWEST, "--dry-run")["trees"]
+    assert copy["written"] == []
+    assert copy["pending"] == {
+        line.removeprefix("+++ "): (
+            "missing" if module_name(NEWEST) in line else "changed"
+        )
+        for line in lines
+        if line.startswith("+++ w/")
+    }
     run("update", "--add", NEWEST)
     run("update", "--drop", NEWEST)
     assert everything(project) == before
@@ -484,6 +506,17 @@ def test_what_is_no_python_is_told_and_passed_over(project: Path, data: bytes) -
     assert "fine.py" not in result.stderr
 
 
+def test_names_that_are_no_text(project: Path) -> None:
+    vendored(project, MIDDLE, part="validators")
+    for name in (b"\xff.py", b"\x1b[31m.py"):
+        Path(os.fsdecode(name)).write_text("def (:\n'logging/setLevel'\n")
+        Path(os.fsdecode(b"a" + name)).write_text("x = 'logging/setLevel'\n")
+    result = run("update", "--add", NEWEST)
+    assert "\\udcff.py" in result.stderr
+    assert "a\\udcff.py:1" in result.stdout
+    assert "\x1b" not in result.output
+
+
 def test_only_your_own_files_are_read(project: Path, tmp_path: Path) -> None:
     vendored(project, MIDDLE, part="validators")
     places = [".hidden/a.py", "env/lib/a.py", "node_modules/a.py", "w/_mcp/a.py"]
@@ -622,7 +655,11 @@ def test_an_interruption_leaves_each_tree_whole(
     with monkeypatch.context() as patch:
         patch.setattr(swap.os, "replace", failing)
         arguments = ["update", "--add", NEWEST, "--force"]
-        assert CliRunner().invoke(app, arguments).exit_code != 0
+        result = CliRunner().invoke(app, arguments)
+        assert result.exit_code != 0
+        assert isinstance(error, KeyboardInterrupt) or (
+            "cannot be written: denied" in result.stderr
+        )
     now = tree(project)
     for name in ("a", "b"):
         same = _below(now, f"w/{name}/") == _below(before, f"w/{name}/")

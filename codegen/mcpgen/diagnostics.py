@@ -98,23 +98,26 @@ def as_json(diagnostics: Iterable[Diagnostic]) -> str:
     return json.dumps([asdict(d) for d in diagnostics], indent=2, ensure_ascii=False)
 
 
+def escape_annotation(text: str) -> str:
+    """Text as GitHub reads it after `::`."""
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def escape_property(text: str) -> str:
+    """Text as GitHub reads it in front of `::`."""
+    return escape_annotation(text).replace(":", "%3A").replace(",", "%2C")
+
+
 def as_github(diagnostics: Iterable[Diagnostic]) -> str:
     """For GitHub Actions: workflow commands that annotate the changed files."""
     level = {"error": "error", "warning": "warning", "note": "notice"}
-
-    def escape(text: str) -> str:
-        return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-    def escape_property(text: str) -> str:
-        return escape(text).replace(":", "%3A").replace(",", "%2C")
-
     lines = []
     for d in diagnostics:
         text = " ".join(part for part in (d.pointer, d.message, d.hint) if part)
         line = f"line={d.line}," if d.line else ""
         lines.append(
             f"::{level[d.severity]} file={escape_property(d.file)},{line}"
-            f"title={escape_property(d.code)}::{escape(text)}"
+            f"title={escape_property(d.code)}::{escape_annotation(text)}"
         )
     return "\n".join(lines)
 

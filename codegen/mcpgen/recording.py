@@ -25,6 +25,9 @@ from .diagnostics import clip, fail
 FORMAT: Final = 1
 """Counts up when a reader of the format before would misunderstand the new one."""
 
+HEADER_BYTES: Final = 1 << 20
+"""A first line that is longer is none: the file need not be read to know that."""
+
 Source = Literal["client", "server", "stderr", "exit"]
 
 
@@ -93,7 +96,7 @@ def read(file: BinaryIO, shown: str) -> tuple[Header, Iterator[tuple[int, Entry]
 
     A last line without an end, which a recorder that was killed leaves, is passed over.
     """
-    line = file.readline()
+    line = file.readline(HEADER_BYTES)
     try:
         header = _HEADER.decode(line)
     except (DecodeError, UnicodeDecodeError) as error:

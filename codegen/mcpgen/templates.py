@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 EXTRA = "extra/"
 """Where templates of the project lie that stand for none of ours."""
 
-_ELSEWHERE = ("client/", "diff/", "docs/", "project/")
+_ELSEWHERE = ("client/", "diff/", "docs/", "page/", "project/", "view/")
 """Templates of commands that emit no bindings: nobody's to override."""
 _FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _TAKEN = {"__init__.py", *(f"{module}.py" for module in ALL)}

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import http.client
 import json
+import re
 import shlex
 import shutil
 import signal
@@ -92,6 +93,36 @@ def fixture(log: Path) -> Iterator[str]:
                 process.wait()
 
 
+@contextlib.contextmanager
+def traced(url: str, recording: Path) -> Iterator[str]:
+    """The same server through `mcpgen trace`: the proxy's URL."""
+    command = [sys.executable, "-m", "mcpgen", "trace", "-o", str(recording)]
+    process = subprocess.Popen(
+        [*command, "--http", url],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stderr is not None
+    with process.stderr:
+        said = process.stderr.readline()
+        try:
+            if not (found := re.search(r"connect to (http://\S+)$", said.rstrip())):
+                raise Unavailable(f"mcpgen trace does not listen; it said:\n{said}")
+            yield found[1]
+            if process.poll() is not None:
+                raise Unavailable(f"mcpgen trace died: {process.stderr.read()}")
+        finally:
+            process.terminate()
+            try:
+                process.wait(STOP_SECONDS)
+            finally:
+                process.kill()  # does nothing to one that has ended
+                process.wait()
+
+
 def _wait_for(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
     deadline = time.monotonic() + START_SECONDS
     while process.poll() is None and time.monotonic() < deadline:
@@ -106,11 +137,18 @@ def _wait_for(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
 
 
 async def server_leg(
-    suite: Suite, scenarios: Sequence[Scenario], out: Path, alone: bool
+    suite: Suite,
+    scenarios: Sequence[Scenario],
+    out: Path,
+    alone: bool,
+    trace: bool = False,
 ) -> list[Outcome]:
     """The server under test: one process, asked one thing after the other."""
     outcomes = []
-    with fixture(out / "server.log") as url:
+    with contextlib.ExitStack() as running:
+        url = running.enter_context(fixture(out / "server.log"))
+        if trace:
+            url = running.enter_context(traced(url, out / "session.jsonl"))
         for revision in dict.fromkeys(scenario.revision for scenario in scenarios):
             wanted = [s for s in scenarios if s.revision == revision]
             what = one_alone(wanted[0]) if alone else ["--requirements", revision]
@@ -186,7 +224,10 @@ async def run(suite: Suite, options: argparse.Namespace, out: Path) -> list[Outc
     server, client = ([s for s in scenarios if s.leg == leg] for leg in LEGS)
     outcomes = []
     if server:
-        outcomes += await server_leg(suite, server, out, bool(options.scenario))
+        alone = bool(options.scenario)
+        outcomes += await server_leg(suite, server, out, alone, options.traced)
+    if options.traced:  # which stands before servers
+        return outcomes
     return outcomes + await client_leg(suite, client, out)
 
 
@@ -195,6 +236,9 @@ def main() -> int:
     parser.add_argument("--scenario", help="run this one only")
     parser.add_argument(
         "--spec-version", choices=REVISIONS, help="at this revision only"
+    )
+    parser.add_argument(
+        "--traced", action="store_true", help="the server only, behind mcpgen trace"
     )
     options = parser.parse_args()
     # Told to end, we end what we started first, as on Ctrl-C.

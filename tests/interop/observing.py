@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -25,6 +25,7 @@ ROOT = Path(__file__).parents[2]
 CLIENTS = Path(__file__).parent / "clients"
 SERVER = [sys.executable, "-W", "default", "-m", "tests.interop.server"]
 """With every warning that Python has: none is expected."""
+TRACE = [sys.executable, "-m", "mcpgen", "trace", "-o"]
 
 CLIENT_SECONDS = 60
 START_SECONDS = 30
@@ -40,9 +41,12 @@ class Case:
     client: str
     mode: str
     transport: str
+    traced: bool = False
+    """Does `mcpgen trace` stand between the two?"""
 
     def __str__(self) -> str:
-        return f"{self.client}-{self.mode}-{self.transport}"
+        name = f"{self.client}-{self.mode}-{self.transport}"
+        return f"{name}-traced" if self.traced else name
 
     @property
     def version(self) -> str:
@@ -58,6 +62,8 @@ class Seen:
     case: Case
     report: Json
     stderr: str
+    recordings: tuple[bytes, ...] = ()
+    """What was recorded of a case that is traced: one for each server it started."""
 
     def __getitem__(self, key: str) -> Any:
         return self.report[key]
@@ -91,13 +97,23 @@ def _outcome(case: Case) -> Seen | Failed:
     with tempfile.TemporaryDirectory(prefix="interop-") as scratch:
         log = Path(scratch, "server.log")
         log.touch()
+        recordings = Path(scratch, "recordings")
+        recordings.mkdir()
+        trace = [*TRACE, str(recordings)]
         try:
             if case.transport == "stdio":
-                return Seen(case, *_report(case, SERVER))
-            with serving(log) as url:
+                server = [*trace, "--", *SERVER] if case.traced else SERVER
+                report, said = _report(case, server)
+            else:
                 path = {"http": "/mcp", "sse": "/sse"}[case.transport]
-                report, said = _report(case, [url + path])
-            return Seen(case, report, said + _text(log))
+                with serving(log) as url, ExitStack() as running:
+                    if case.traced:
+                        running.enter_context(proxied := _Proxied(trace, url))
+                        url = proxied.url
+                    report, said = _report(case, [url + path])
+                said += _text(log)
+            recorded = (path.read_bytes() for path in sorted(recordings.iterdir()))
+            return Seen(case, report, said, tuple(recorded))
         except Failed as failure:
             return Failed(f"{failure}\n--- the server said:\n{_text(log)}")
 
@@ -250,6 +266,38 @@ def serving(log: Path, command: list[str] = SERVER, cwd: Path = ROOT) -> Iterato
                 process.kill()
                 process.wait()
                 raise Failed("the server did not stop when told to") from None
+
+
+class _Proxied:
+    """A server over HTTP behind `mcpgen trace`."""
+
+    url = ""
+
+    def __init__(self, trace: list[str], url: str) -> None:
+        self._command = [*trace, "--http", url]
+
+    def __enter__(self) -> None:
+        self._process = subprocess.Popen(
+            self._command, cwd=ROOT, stderr=subprocess.PIPE, text=True
+        )
+        assert self._process.stderr is not None
+        said = self._process.stderr.readline()
+        found = re.search(r"connect to (http://127\.0\.0\.1:\d+)", said)
+        if found is None:
+            self.__exit__()
+            raise Failed(f"mcpgen trace does not listen; it said:\n{said}")
+        self.url = found[1]
+
+    def __exit__(self, *_: object) -> None:
+        self._process.terminate()
+        try:
+            _, said = self._process.communicate(timeout=STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.communicate()
+            raise Failed("mcpgen trace did not stop when told to") from None
+        if said:
+            raise Failed(f"mcpgen trace said:\n{said}")
 
 
 def _wait_for(process: subprocess.Popen[bytes], port: int) -> None:

@@ -13,13 +13,16 @@ from ..diff.command import diff
 from ..resources import VERSION
 from .bindings import generate
 from .client import client
+from .lint import lint
 from .live import call, inspect
 from .look import ir, methods
 from .new import new
 from .schema import app as schema_app
 from .templates import app as templates_app
+from .trace import trace
 from .update import update
 from .vendor import check, vendor
+from .view import view
 
 app = typer.Typer(
     name="mcpgen",
@@ -85,8 +88,11 @@ app.command("new")(new)
 app.command("vendor")(vendor)
 app.command("update")(update)
 app.add_typer(templates_app, name="templates")
-app.command("client")(client)
 app.command("inspect")(inspect)
 app.command("call")(call)
+app.command("client")(client)
+app.command("trace", context_settings={"allow_interspersed_args": False})(trace)
+app.command("lint")(lint)
+app.command("view")(view)
 
 __all__ = ["app"]

@@ -92,6 +92,13 @@ def update(
         config = _parsed(new, config.root)
         catalog = Catalog(config)
         planned = trees(config, catalog)
+        if not planned:
+            raise fail(
+                "update-nothing",
+                "records neither bindings nor copies",
+                file=FILE,
+                hint="mcpgen vendor src/package/_mcp --record makes a first copy",
+            )
         edited = tuple(path for tree in planned for path in tree.edited())
         stale = [tree for tree in planned if tree.files is not None]
         notes: tuple[Note, ...] = ()

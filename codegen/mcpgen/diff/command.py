@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import tempfile
 from enum import Enum
 from io import StringIO
 from pathlib import Path
@@ -14,7 +12,7 @@ import typer
 
 from ..catalog import Catalog
 from ..cli.common import Format, here, reporting, warnings
-from ..diagnostics import fail
+from ..onefile import write
 
 if TYPE_CHECKING:
     from ..ir import Protocol
@@ -110,7 +108,7 @@ def diff(
             # Colour was decided by who reads; it must not be stripped again.
             typer.echo(text, nl=False, color=True)
         else:
-            _write(output, text)
+            write(output, text)
     if breaking and changes:
         raise typer.Exit(1)
 
@@ -146,27 +144,3 @@ def _history(report: Report, catalog: Catalog) -> list[Protocol]:
         for name in catalog.names()
         if catalog.pin(name).kind == "protocol" or name in (report.old, report.new)
     ]
-
-
-def _write(path: Path, text: str) -> None:
-    """All or nothing: a reader sees the old file or the new one."""
-    target = path.resolve()
-    if not target.parent.is_dir():
-        raise fail(
-            "file-unwritable",
-            "its directory does not exist",
-            file=str(path),
-            hint="make the directory first",
-        )
-    if target.exists() and not target.is_file():
-        target.write_text(text, encoding="utf-8")  # a device: nothing to replace
-        return
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=".mcpgen-")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise

@@ -1,21 +1,15 @@
-"""A comparison as one HTML page that needs nothing else.
-
-Schema text is hostile: the template escapes everything, and the page's own policy lets
-no script run and no style apply but the two that are named by their hash.
-"""
+"""A comparison as one HTML page that needs nothing else."""
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 
+from ..html import render
 from ..ir import Protocol
-from ..resources import VERSION, templates_dir
 from .change import VERDICTS, Change, Verdict, count
 from .history import matrix
-from .report import BREAKS, HEADINGS, Report, printable, summary
+from .report import BREAKS, HEADINGS, Report, summary
 
 _TOLD_BY_SUBJECT = ("methods", "definitions")
 _COME_AND_GONE = ("DEFINITION_ADDED", "DEFINITION_REMOVED")
@@ -36,21 +30,8 @@ class Card:
 
 def as_html(report: Report, protocols: Sequence[Protocol]) -> str:
     """The page; `protocols` are the columns of the matrix, oldest first."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    folder = templates_dir() / "diff"
-    env = Environment(
-        loader=FileSystemLoader(folder),
-        undefined=StrictUndefined,
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        finalize=lambda value: printable(value) if type(value) is str else value,
-    )
-    style = (folder / "page.css").read_text(encoding="utf-8")
-    script = (folder / "page.js").read_text(encoding="utf-8")
-    return env.get_template("page.html.jinja").render(
+    return render(
+        "diff",
         report=report,
         summary=summary(report),
         breaks=BREAKS,
@@ -61,11 +42,6 @@ def as_html(report: Report, protocols: Sequence[Protocol]) -> str:
         ],
         versions=[protocol.version for protocol in protocols],
         matrix=matrix(protocols),
-        style=style,
-        script=script,
-        style_hash=_hash(style),
-        script_hash=_hash(script),
-        mcpgen=VERSION,
     )
 
 
@@ -86,7 +62,3 @@ def _cards(group: str, changes: Sequence[Change]) -> Iterator[Card]:
     )
     for title, members in by_weight:
         yield Card(title, tuple(members))
-
-
-def _hash(text: str) -> str:
-    return "sha256-" + b64encode(sha256(text.encode()).digest()).decode("ascii")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -15,8 +14,9 @@ from ..diff.compare import compare
 from ..diff.rules import SPELLING
 from ..ir import Protocol, refs
 from .calls import sender
+from .modules import Modules
 from .trees import Tree
-from .uses import INSTALLED, NEWEST, Use, uses
+from .uses import NEWEST, Use, uses
 
 Kind: TypeAlias = Literal["changed", "dropped", "repinned", "gone"]
 Leads: TypeAlias = tuple[tuple[str, int], ...]
@@ -234,15 +234,15 @@ def _gone(uses: list[Use], trees: tuple[Tree, ...]) -> Iterator[Note]:
     """Names that the code imports, which are in a tree and will not be."""
     for tree in trees:
         mine = [
-            u
-            for u in uses
-            if u.tree == tree.shown != INSTALLED and u.version not in tree.dropped
+            u for u in uses if u.tree == tree.shown and u.version not in tree.dropped
         ]
         if tree.files is None or not mine:
             continue
-        now = _Modules(tree.modules(planned=False))
-        then = _Modules(tree.modules(planned=True))
-        for target in sorted({use.target for use in mine if use.target}):
+        now = Modules(tree.modules(planned=False))
+        then = Modules(tree.modules(planned=True))
+        # What a schema defines is there as long as its version is.
+        targets = {u.target for u in mine if u.target and u.kind != "definition"}
+        for target in sorted(targets):
             if now.has(target) and not then.has(target):
                 places = _places(use for use in mine if use.target == target)
                 yield Note("gone", ".".join(target), "", "", places)
@@ -251,57 +251,3 @@ def _gone(uses: list[Use], trees: tuple[Tree, ...]) -> Iterator[Note]:
 def _places(found: Iterable[Use]) -> tuple[Place, ...]:
     places = {Place(use.file, use.line, use.text) for use in found}
     return tuple(sorted(places, key=lambda p: (p.file, p.line, p.text)))
-
-
-class _Modules:
-    """Which names there are in some modules, as a type checker would see them."""
-
-    def __init__(self, texts: Mapping[str, str]) -> None:
-        self.texts = texts
-        self.read: dict[str, set[str]] = {}
-
-    def has(self, target: tuple[str, ...]) -> bool:
-        """Is there such a module, or such a name in one?"""
-        for length in range(len(target), 0, -1):
-            base = "/".join(target[:length])
-            for path in (f"{base}.py", f"{base}/__init__.py"):
-                if path in self.texts:
-                    rest = target[length:]
-                    return not rest or rest[0] in self.names(path)
-        return any(path.startswith("/".join(target) + "/") for path in self.texts)
-
-    def names(self, path: str) -> set[str]:
-        """What a module of these binds at its top."""
-        if path not in self.read:
-            self.read[path] = set()  # for modules that import each other
-            try:
-                nodes = ast.parse(self.texts.get(path, "")).body
-            except (SyntaxError, ValueError, RecursionError):
-                nodes = []
-            self.read[path] = set(self._bound(path, nodes))
-        return self.read[path]
-
-    def _bound(self, path: str, nodes: list[ast.stmt]) -> Iterator[str]:
-        for node in nodes:
-            match node:
-                case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-                    yield node.name
-                case ast.Assign(targets=targets):
-                    for target in targets:
-                        yield from (
-                            n.id for n in ast.walk(target) if isinstance(n, ast.Name)
-                        )
-                case ast.AnnAssign(target=ast.Name(id=name)):
-                    yield name
-                case ast.If(body=body, orelse=other) | ast.Try(body=body, orelse=other):
-                    yield from self._bound(path, [*body, *other])
-                case ast.Import(names=aliases):
-                    yield from (a.asname or a.name.split(".")[0] for a in aliases)
-                case ast.ImportFrom(module=module, names=aliases, level=level):
-                    for alias in aliases:
-                        if alias.name != "*":
-                            yield alias.asname or alias.name
-                        elif level == 1 and module:
-                            folder = path.rpartition("/")[0]
-                            below = module.replace(".", "/")
-                            yield from self.names(f"{folder}/{below}.py")

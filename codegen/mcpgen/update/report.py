@@ -72,6 +72,7 @@ def _tree(done: Done) -> dict[str, Any]:
         "added": list(tree.added),
         "dropped": list(tree.dropped),
         "repinned": list(tree.repinned),
+        "pending": {} if published else {d.path: d.kind for d in tree.differences()},
         "written": list(published.written) if published else [],
         "removed": list(published.removed) if published else [],
         "saved": dict(published.saved) if published else {},
@@ -115,9 +116,9 @@ def _happened(done: Done) -> Iterator[str]:
     if tree.files is None:
         yield f"{tree.shown} is up to date"
         return
-    made = printable(clipped(tree.before.mcpgen, 40)) or "nothing"
-    moved = f"mcpgen {made} → {VERSION}" if made != VERSION else f"mcpgen {VERSION}"
-    yield f"{tree.shown}: {moved}"
+    made = printable(clipped(tree.before.mcpgen, 40))
+    came = "" if made == VERSION else f"{made} → " if made else "(none yet) → "
+    yield f"{tree.shown}: mcpgen {came}{VERSION}"
     for version in tree.added:
         why = ""
         if tree.every and tree.before.schemas:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from ..diagnostics import Diagnostic, clip
+from ..diff.report import printable
 from ..emit.methods import constant
 from ..ir import Method, Protocol
 from ..pins import module_name
@@ -87,7 +88,9 @@ def uses(
         except (OSError, SyntaxError, ValueError, RecursionError, MemoryError) as error:
             reason = f"cannot be read, so what it uses is not known: {clip(str(error))}"
             notes.append(
-                Diagnostic("update-unread", reason, clip(shown), severity="warning")
+                Diagnostic(
+                    "update-unread", reason, printable(shown), severity="warning"
+                )
             )
     return sorted(set(found), key=lambda u: (u.file, u.line, u.text, u.name)), notes
 

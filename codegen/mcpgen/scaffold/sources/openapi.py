@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import quote
 
+from ...diagnostics import CompileError, Diagnostic
 from ...names import MAX_NAME, pascal_case
 from ...render import docstring, pystr, pytext, pyvalue
 from .operations import Api, Argument, Operation, operations
@@ -36,6 +37,9 @@ def read(document: Json, shown: str, *, package: str, runtime: str) -> Source:
         except Inexact as why:
             message = f"{operation.tool} is no tool: {why}"
             found.warn("operation-left-out", message, operation.pointer)
+    if not read:
+        empty = Diagnostic("source-empty", "there is nothing to call", shown, "/paths")
+        raise CompileError([empty, *found.notes])
     models = [model for model in shapes.models.values() if model]
     types = choose({each.holder: each.shapes() for each in read}, models)
     tools = [each.operation.tool for each in read]
@@ -118,9 +122,8 @@ class _Read:
             self.members.append(self.body)
         self.result: Shape | None = None
         if operation.result is not None:
-            self.result = shapes.read(
-                operation.result[0], api.root, f"{self.scope}Result"
-            )
+            shape = shapes.read(operation.result[0], api.root, f"{self.scope}Result")
+            self.result = replace(shape, said={})  # nobody reads it at this place
 
     def shapes(self) -> dict[str, Shape]:
         """What needs a type, under the names in the holder."""

@@ -152,7 +152,7 @@ class _Reader:
         if not self.api.operations and not self.problems:
             self._complain("source-empty", "there is nothing to call", "/paths")
         if self.problems:
-            raise CompileError(self.problems)
+            raise CompileError([*self.problems, *self.api.notes])
         self.api.operations = self._named(self.api.operations)
         if self.problems:
             raise CompileError(self.problems)

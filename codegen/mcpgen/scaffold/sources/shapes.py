@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 from urllib.parse import unquote
 
+from ...diagnostics import clip
 from ...load import escape
 from ...names import MAX_NAME, field_name, pascal_case
 
@@ -35,7 +36,9 @@ Kind = Literal[
 ]
 
 MAX_DEPTH = 48
-MAX_INLINED = 50
+MAX_PARTS = 300
+"""Of `allOf`, for one schema that is asked for."""
+MAX_INLINED = 20
 """Schemas that are written out in place of references to them, at one place."""
 
 _SCALARS = ("null", "boolean", "integer", "number", "string")
@@ -54,6 +57,7 @@ _LIMITS = {
     "maxProperties": ("max_length", ("map",)),
 }
 """Keyword → how msgspec calls it, and the kinds that it is about."""
+_UNFIT = re.compile(r'["\\\x00-\x1f]')
 _WIDER = {"integer": ("number",)}
 _STRUCTURE = {
     *("type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref", "items"),
@@ -139,7 +143,6 @@ class Shapes:
         self.models: dict[str, Model | None] = {}
         self._same: dict[str, str] = {}
         """Name → what the model of that name was made from."""
-        self._reading: list[str] = []
 
     def read(self, schema: Any, root: Any, name: str, pointer: str = "") -> Shape:
         """The shape of a schema inside of `root`; its own models begin with `name`."""
@@ -183,6 +186,7 @@ class _Reader:
         self.scope = scope
         self.is_exact = not shapes.lenient
         self.references: list[str] = []
+        self.parts = 0
 
     # --- any schema -------------------------------------------------------------------
 
@@ -203,7 +207,9 @@ class _Reader:
             return Shape("any")
         if not isinstance(schema, dict):
             raise Inexact(pointer, "accepts nothing")
-        beyond = {w for w in schema.keys() & _BEYOND if schema[w] is not False}
+        beyond = schema.keys() & _BEYOND
+        if schema.get("uniqueItems") is False:
+            beyond.remove("uniqueItems")
         if beyond and self.is_exact:
             raise Inexact(f"{pointer}/{min(beyond)}", "says more than a type can")
         said = self._said(schema)
@@ -325,11 +331,16 @@ class _Reader:
     ) -> Shape:
         if not isinstance(arms, list) or not arms:
             raise Inexact(f"{pointer}/{word}", "no list")
-        shapes = []
+        shapes: list[Shape] = []
         for number, arm in enumerate(arms):
             if rest and not (isinstance(arm, dict) and arm.get("type") == rest["type"]):
                 raise Inexact(pointer, f"a type beside {word}")
-            shapes.append(self._read(arm, path, f"{pointer}/{word}/{number}"))
+            shape = self._read(arm, path, f"{pointer}/{word}/{number}")
+            if shape.kind == "union" and shape.said:
+                raise Inexact(
+                    f"{pointer}/{word}", "a union that is described in another"
+                )
+            shapes += shape.of if shape.kind == "union" else [shape]
         if len(shapes) == 1:
             only = shapes[0]
             if only.said.keys() & said.keys():
@@ -403,6 +414,8 @@ class _Reader:
             raise Inexact(f"{pointer}/required", "accepts nothing")
         properties = properties | {k: True for k in required if k not in properties}
         names = python_names(list(properties), pointer)
+        if any(_UNFIT.search(wire) for wire in properties):
+            raise Inexact(pointer, "a key with characters that msgspec does not take")
         members = [
             Member(
                 wire,
@@ -427,37 +440,30 @@ class _Reader:
         if not rest and len(parts) == 1 and isinstance(parts[0], dict):
             return {k: v for k, v in parts[0].items() if k in _STRUCTURE}
         merged: Json = {"type": "object", "properties": {}, "required": []}
-        for part in [*parts, rest]:
-            found = self._resolved(part, f"{pointer}/allOf", 0)
-            said = {*found} - {"type", "properties", "required", "allOf"}
-            if said & (_STRUCTURE | _BEYOND) - {"additionalProperties"} or (
-                found.get("additionalProperties", True) not in (True, {})
-            ):
+        kinds = set()
+        for part in self._parts(schema, pointer):
+            properties, required = part.get("properties", {}), part.get("required", [])
+            if not _is_plain_object(part):
                 raise Inexact(f"{pointer}/allOf", "parts that are no plain objects")
-            if found.get("type", "object") != "object":
-                raise Inexact(f"{pointer}/allOf", "parts that are no plain objects")
-            if "allOf" in found:
-                found = self._merged(
-                    {k: v for k, v in found.items() if k in _STRUCTURE},
-                    f"{pointer}/allOf",
-                )
-            for key, value in found.get("properties", {}).items():
+            for key, value in properties.items():
                 if merged["properties"].setdefault(key, value) != value:
-                    raise Inexact(f"{pointer}/allOf", f"two views of {key}")
-            merged["required"] += [
-                key
-                for key in found.get("required", [])
-                if key not in merged["required"]
-            ]
-        if (
-            not any(
-                self._resolved(part, pointer, 0).get("type") == "object"
-                for part in [*parts, rest]
-            )
-            and not self.shapes.lenient
-        ):
+                    raise Inexact(f"{pointer}/allOf", f"two views of {clip(key, 40)}")
+            merged["required"] += [k for k in required if k not in merged["required"]]
+            kinds.add(part.get("type"))
+        if "object" not in kinds and self.is_exact:
             raise Inexact(f"{pointer}/allOf", "no type")
         return merged
+
+    def _parts(self, schema: Any, pointer: str) -> Iterator[Json]:
+        """What an `allOf` demands, all of it on one level."""
+        self.parts += 1
+        if self.parts > MAX_PARTS:
+            raise Inexact(f"{pointer}/allOf", "too many parts")
+        found = self._resolved(schema, f"{pointer}/allOf", 0)
+        parts = found.get("allOf", [])
+        for part in parts if isinstance(parts, list) else [parts]:
+            yield from self._parts(part, pointer)
+        yield {word: value for word, value in found.items() if word != "allOf"}
 
     # --- references -------------------------------------------------------------------
 
@@ -615,6 +621,18 @@ def _is_model(schema: Json) -> bool:
     if isinstance(schema.get("allOf"), list) and len(schema["allOf"]) > 1:
         return True
     return schema.get("type") == "object" and _has_keys(schema)
+
+
+def _is_plain_object(schema: Json) -> bool:
+    """Some keys of an object, and nothing about the others."""
+    words = schema.keys() & (_STRUCTURE | _BEYOND)
+    return (
+        words <= {"type", "properties", "required", "additionalProperties"}
+        and schema.get("additionalProperties", True) in (True, {})
+        and schema.get("type", "object") == "object"
+        and isinstance(schema.get("properties", {}), dict)
+        and _are_texts(schema.get("required", []))
+    )
 
 
 def _kind_of(value: Any) -> str:

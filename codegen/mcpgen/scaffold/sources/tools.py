@@ -18,6 +18,7 @@ from .shapes import Inexact, Json, Member, Shape, Shapes
 from .signature import Parameter, parameters, struct
 from .source import JSONSCHEMA, Source, function_names, names_in, render, says
 from .types import Types, choose
+from .wellformed import malformed
 
 MAX_SCHEMA_DEPTH = 60
 """A server takes no hand-written schema that is deeper than a little more than this."""
@@ -178,6 +179,8 @@ def _problems(tool: Any) -> Iterator[tuple[str, str]]:
     for key in ("inputSchema", "outputSchema"):
         if _depth(tool.get(key)) > MAX_SCHEMA_DEPTH:
             yield f"/{key}", f"more than {MAX_SCHEMA_DEPTH} levels deep"
+        elif isinstance(tool.get(key), dict):
+            yield from malformed(tool[key], f"/{key}")
 
 
 def _is_icon(icon: Any) -> bool:

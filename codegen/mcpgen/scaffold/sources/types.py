@@ -136,8 +136,7 @@ def _union(node: ast.expr, shape: Shape) -> str:
     found = [arm for arm in _arms(node) if not _is_none(arm)]
     arms = [arm for arm in shape.of if arm.kind != "null"]
     if len(found) != len(arms):
-        # A literal with null in it is two arms there.
-        return _plain(node)
+        raise _unexpected(node)
     written = [_annotated(n, arm, {}) for n, arm in zip(found, arms, strict=True)]
     nullable = any(map(_is_none, _arms(node)))
     return " | ".join(written + ["None"] * (nullable and "None" not in written))

@@ -1,0 +1,99 @@
+"""Messages out of their context: frames, one a line, of a version that is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any, BinaryIO
+
+import msgspec
+from msgspec import Raw
+
+from ..diagnostics import fail
+from ..recording import FORMAT, Entry, Header
+from .messages import Side
+from .seen import Seen, compact
+from .versions import Version, get
+
+_decode = msgspec.json.Decoder().decode
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, ValueError, RecursionError)
+
+
+def read(
+    file: BinaryIO, shown: str, version: str
+) -> tuple[Header, Iterator[tuple[int, Entry]]]:
+    """The messages in a file, as the entries of a recording.
+
+    A message a line; or the whole file is one, over as many lines as it likes.
+    """
+    header = Header(
+        recording=FORMAT, mcpgen="", transport="stdio", target="", started="", raw=True
+    )
+    first = file.readline()
+    value = _value(first)
+    if isinstance(value, dict) and "recording" in value and "jsonrpc" not in value:
+        raise fail(
+            "version-twice",
+            "a recording tells its version itself",
+            file=shown,
+            hint="leave --version out",
+        )
+    lines = chain([first], file)
+    if value is _NONE and first.strip():
+        rest = file.read()
+        whole = first + rest
+        lines = chain(
+            [whole] if _value(whole) is not _NONE else whole.splitlines(keepends=True)
+        )
+    return header, _entries(lines, get(version))
+
+
+_NONE: Any = object()
+
+
+def _value(text: bytes) -> Any:
+    try:
+        return _decode(text)
+    except _UNREADABLE:
+        return _NONE
+
+
+def _entries(lines: Iterator[bytes], version: Version) -> Iterator[tuple[int, Entry]]:
+    sides = _Sides(version)
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        value = _value(line)
+        if value is _NONE:
+            text = line.decode("utf-8", "replace").rstrip("\r\n")
+            yield number, Entry(t=0, source="client", text=text)
+        else:
+            yield number, Entry(t=0, source=sides.of(value), frame=Raw(line.strip()))
+
+
+class _Sides:
+    """Who says what, as the method tells, or the request that is answered."""
+
+    def __init__(self, version: Version) -> None:
+        self._version = version
+        self._asked_by_server = Seen()
+
+    def of(self, value: Any) -> Side:
+        """The side that a frame comes from."""
+        if isinstance(value, list):
+            value = next((each for each in value if isinstance(each, dict)), None)
+        if not isinstance(value, dict):
+            return "client"
+        method = value.get("method")
+        id = value.get("id")
+        key = id if type(id) is int else compact(id) if isinstance(id, str) else None
+        if not isinstance(method, str):
+            asked = key is not None and key in self._asked_by_server
+            return "client" if asked else "server"
+        tables = (self._version.requests, self._version.notifications)
+        row = next((table[method] for table in tables if method in table), None)
+        if row is None or "client" in row.sent_by:
+            return "client"
+        if key is not None:
+            self._asked_by_server.add(key)
+        return "server"

@@ -1,0 +1,422 @@
+"""What HTTP says around the messages: headers, status, sessions."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from msgspec import UNSET
+
+from ..recording import Entry
+from .frames import NOT_JSON
+from .messages import Call, Side
+from .rule import Rule
+from .seen import Seen
+from .session import Family, Journal, Session
+from .text import short
+from .versions import Version, known, without_header
+from .words import (
+    CLIENT_CAPABILITIES,
+    INITIALIZE,
+    MCP_NAME,
+    PROTOCOL_VERSION,
+    REDACTED,
+)
+
+HEADER_MISSING = Rule(
+    "http-header-missing",
+    "error",
+    "a request without a header that its version asks for",
+    "MCP-Protocol-Version tells a server how to read a request; stateless versions repeat the method in "
+    "Mcp-Method, and what it is about in Mcp-Name, so that proxies need not read the body.",
+    "send the header with every request",
+)
+HEADER_MISMATCH = Rule(
+    "http-header-mismatch",
+    "error",
+    "a header that differs from what it repeats",
+    "The header and the body, or the header and the version that was agreed on, contradict each other. "
+    "Servers refuse that.",
+    "make the header from the body that is sent",
+)
+ACCEPT = Rule(
+    "http-accept",
+    "error",
+    "an Accept header that does not admit all answers",
+    "The server decides whether it answers with JSON or with a stream of events; a client has to accept "
+    "both.",
+    "send Accept: application/json, text/event-stream",
+)
+CONTENT_TYPE = Rule(
+    "http-content-type",
+    "error",
+    "a body of another type than the protocol has",
+    "Requests are JSON; the answer to a request is JSON or a stream of events.",
+    "send Content-Type: application/json, or text/event-stream for a stream of events",
+)
+STATUS = Rule(
+    "http-status",
+    "error",
+    "a status that does not go with the message",
+    "Notifications and responses are accepted with 202 and no body, requests are answered. A version that "
+    "does not exist and a missing session id are refused with 400, a session that is over with 404. "
+    "Stateless versions give some errors a status: 404 for an unknown method, 400 for what is wrong with "
+    "headers, version and _meta.",
+    "answer with the status that the specification names",
+)
+VERB = Rule(
+    "http-method",
+    "error",
+    "GET or DELETE, served in a stateless version",
+    "Stateless versions know POST only; everything else is answered with 405.",
+    "answer with 405; listen with subscriptions/listen instead of GET",
+)
+SESSION_MISSING = Rule(
+    "http-session-missing",
+    "error",
+    "a request without the session id that was given",
+    "A server that gave a session id with the result of initialize wants it on every later request, and "
+    "answers 400 without it.",
+    "send the header Mcp-Session-Id",
+    whole=True,
+)
+SESSION_ID = Rule(
+    "http-session-id",
+    "error",
+    "a session id with characters that it must not have",
+    "A session id consists of visible ASCII characters, so that it fits into a header.",
+    "use hexadecimal digits, or base64url",
+)
+
+EXCHANGES: Final = 10_000
+SESSIONS: Final = 1_000
+"""More at the same time are not followed."""
+NAMED_STATUS: Final = {
+    "METHOD_NOT_FOUND": 404,
+    "HEADER_MISMATCH": 400,
+    "MISSING_REQUIRED_CLIENT_CAPABILITY": 400,
+    "UNSUPPORTED_PROTOCOL_VERSION": 400,
+}
+"""What a stateless version calls an error code → its HTTP status."""
+_NONE: Final[Mapping[str, str]] = {}
+
+
+class Headers(Family):
+    """The headers of a request, compared with its body."""
+
+    def request(self, call: Call) -> None:
+        """Look at the headers that came with a message."""
+        http = call.entry.http
+        if not http or http.headers is UNSET or call.sender != "client":
+            return
+        if call.version.traits.http == "sse" or self.session.event_source:
+            return
+        headers = http.headers
+        self._types(call, headers)
+        if call.version.traits.version_header:
+            self._version(call, headers)
+        if call.version.traits.method_headers:
+            self._repeated(call, headers, "Mcp-Method", call.method, "method")
+            key = MCP_NAME.get(call.method)
+            value = call.params.get(key) if key and call.params else None
+            if isinstance(value, str):
+                self._repeated(call, headers, "Mcp-Name", value, f"params.{key}")
+
+    notification = request
+
+    def _types(self, call: Call, headers: Mapping[str, str]) -> None:
+        accept = headers.get("accept", "*/*").lower()
+        wanted = ("application/json", "text/event-stream")
+        if "*/*" not in accept and not all(each in accept for each in wanted):
+            told = f'Accept is "{short(accept, 80)}"'
+            self.report(ACCEPT, call.line, told)
+        given = headers.get("content-type", "")
+        if given.split(";")[0].strip().lower() != "application/json":
+            told = (
+                f'Content-Type is "{short(given, 80)}"' if given else "it has no type"
+            )
+            self.report(CONTENT_TYPE, call.line, told)
+
+    def _version(self, call: Call, headers: Mapping[str, str]) -> None:
+        meta = call.meta or {}
+        if call.version.modern:
+            wanted, whose = meta.get(PROTOCOL_VERSION), "_meta says"
+        elif call.method != INITIALIZE and self.session.agreed:
+            wanted, whose = call.version.name, "agreed on was"
+        else:
+            return
+        given = headers.get("mcp-protocol-version")
+        if given is None:
+            told = f"{short(call.method)} lacks MCP-Protocol-Version"
+            self.report(HEADER_MISSING, call.line, told)
+        elif isinstance(wanted, str) and given != wanted:
+            told = f'MCP-Protocol-Version is "{short(given, 40)}", {whose} {short(wanted, 40)}'
+            self.report(HEADER_MISMATCH, call.line, told)
+
+    def _repeated(
+        self, call: Call, headers: Mapping[str, str], name: str, value: str, of: str
+    ) -> None:
+        given = headers.get(name.lower())
+        at = f"{call.path}.{of}"
+        if given is None:
+            if call.id is None:
+                return  # what is not a request need not repeat its method
+            told = f"{short(call.method)} lacks {name}"
+            self.report(HEADER_MISSING, call.line, told, at)
+        elif given not in (value, REDACTED) and _plain(given) != value:
+            told = f'{name} is "{short(given)}", the body has "{short(value)}"'
+            self.report(HEADER_MISMATCH, call.line, told, at)
+
+
+def _plain(value: str) -> str | None:
+    """What a header means: text that does not fit into one is written as base64."""
+    if not (value.startswith("=?base64?") and value.endswith("?=")):
+        return value
+    try:
+        return base64.b64decode(value[9:-2], validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        return None
+
+
+def _lacks_meta(message: dict[str, Any]) -> bool:
+    """Is it a request without what stateless versions want in its _meta?"""
+    if "method" not in message or "id" not in message:
+        return False
+    params = message.get("params")
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    needed = (PROTOCOL_VERSION, CLIENT_CAPABILITIES)
+    return not isinstance(meta, dict) or any(key not in meta for key in needed)
+
+
+class Exchange:
+    """One request of HTTP, and all that answers it."""
+
+    def __init__(self, line: int, entry: Entry, session: Session) -> None:
+        http: Any = entry.http
+        self.line = line
+        self.session = session
+        self.verb: str = http.method
+        self.headers: Mapping[str, str] = http.headers or _NONE
+        self.opens = False
+        """Is initialize in it?"""
+        self.requests = False
+        """Is a request in it, and not only notifications and responses?"""
+        self.messages = False
+        self.refused: tuple[int, str] | None = None
+        """The status that it has to be refused with, and why, if it must be."""
+        self.status = 0
+        self.type = ""
+
+
+class Traffic:
+    """The exchanges, and the sessions that they belong to."""
+
+    def __init__(
+        self, journal: Journal, session: Session, new: Callable[[], Session]
+    ) -> None:
+        self._report = journal.report
+        self._default = session
+        """Of all that name no session."""
+        self._new = new
+        self._sessions: dict[str, Session] = {}
+        self._exchanges: dict[int, Exchange] = {}
+        self._posted = False
+        self._ended = Seen()
+        """The ids of sessions that were deleted."""
+
+    def entry(self, line: int, entry: Entry) -> Session:
+        """The session that an entry belongs to."""
+        http: Any = entry.http
+        if http.method is not UNSET:
+            self._begin(line, entry)
+        exchange = self._exchanges.get(http.exchange)
+        if exchange is None:
+            return self._default
+        if http.status is not UNSET:
+            self._answered(line, entry, exchange)
+        return exchange.session
+
+    def _begin(self, line: int, entry: Entry) -> None:
+        http: Any = entry.http
+        headers = http.headers or _NONE
+        named = headers.get("mcp-session-id")
+        raw = b"" if entry.frame is UNSET else bytes(memoryview(entry.frame)[:4096])
+        opens = b'"initialize"' in raw and http.method == "POST"
+        session = self._default
+        refused: tuple[int, str] | None = None
+        spoken = headers.get("mcp-protocol-version")
+        if spoken is not None and spoken != REDACTED and known(spoken) is None:
+            refused = (400, f'the version "{short(spoken, 40)}" is none')
+        if named is not None and named in self._ended:
+            refused = (404, "the session is over")
+        if named is not None:
+            session = self._named(named, headers)
+        elif opens:
+            session = self._opened()
+        elif http.method == "POST" and self._sessions and not session.agreed:
+            version = known(headers.get("mcp-protocol-version"))
+            modern = version is not None and version.modern
+            if not (modern or PROTOCOL_VERSION.encode() in raw):
+                session = next(reversed(self._sessions.values()))
+                told = "the header Mcp-Session-Id is missing"
+                self._report(SESSION_MISSING, line, told)
+                refused = (400, "the session id is missing")
+        self._posted = self._posted or http.method == "POST"
+        exchange = self._exchanges[http.exchange] = Exchange(line, entry, session)
+        exchange.opens = opens
+        exchange.refused = refused
+        if len(self._exchanges) > EXCHANGES:
+            del self._exchanges[next(iter(self._exchanges))]
+
+    def _named(self, name: str, headers: Mapping[str, str]) -> Session:
+        session = self._sessions.get(name)
+        if session is None:
+            session = self._new()
+            session.late = True
+            version = known(headers.get("mcp-protocol-version"))
+            session.version = version or without_header()
+            self._keep(name, session)
+        return session
+
+    def _keep(self, name: str, session: Session) -> None:
+        self._sessions[name] = session
+        if len(self._sessions) > SESSIONS:
+            self._sessions.pop(next(iter(self._sessions))).end()
+
+    def _opened(self) -> Session:
+        """A session that begins; the one before, if it has no id, is over by that."""
+        if self._default.agreed:
+            if self._default not in self._sessions.values():
+                self._default.end()
+            self._default = self._new()
+        return self._default
+
+    def frame(self, line: int, entry: Entry, side: Side, value: Any) -> None:
+        """What was said within an exchange."""
+        http: Any = entry.http
+        exchange = self._exchanges.get(http.exchange)
+        if exchange is None:
+            return
+        members = value if isinstance(value, list) else [value]
+        members = [each for each in members if isinstance(each, dict)]
+        if side == "client":
+            exchange.messages = True
+            if exchange.refused is None and any(map(_lacks_meta, members)):
+                version = self._spoken(exchange)
+                if version is not None and version.modern:
+                    exchange.refused = (400, "its _meta lacks what must be there")
+            exchange.requests = any("method" in m and "id" in m for m in members)
+        elif exchange.status and "event-stream" not in exchange.type:
+            for member in members:
+                self._error_status(line, exchange, member)
+
+    def _error_status(
+        self, line: int, exchange: Exchange, member: dict[str, Any]
+    ) -> None:
+        version = self._spoken(exchange)
+        error = member.get("error")
+        if version is None or version.traits.http != "stateless":
+            return
+        code = error.get("code") if isinstance(error, dict) else None
+        name = version.codes.get(code, "") if type(code) is int else ""
+        wanted = NAMED_STATUS.get(name, exchange.status)
+        if wanted != exchange.status:
+            told = f"{code} comes with the status {exchange.status}, not {wanted}"
+            self._report(STATUS, line, told)
+
+    def _spoken(self, exchange: Exchange) -> Version | None:
+        """What the header says, or the session if it has agreed on something."""
+        session = exchange.session
+        agreed = session.version if session.agreed or session.late else None
+        return known(exchange.headers.get("mcp-protocol-version")) or agreed
+
+    def _answered(self, line: int, entry: Entry, exchange: Exchange) -> None:
+        http: Any = entry.http
+        headers = http.headers or _NONE
+        status = exchange.status = http.status
+        exchange.type = headers.get("content-type", "").lower()
+        fine = 200 <= status < 300
+        if exchange.verb == "GET" and fine and not self._posted:
+            # A stream before anything was sent: HTTP with server-sent events.
+            exchange.session.event_source = "event-stream" in exchange.type
+        if exchange.session.event_source:
+            return
+        if exchange.refused is not None and fine:
+            wanted, why = exchange.refused
+            told = f"the answer is {status}, not {wanted}: {why}"
+            self._report(STATUS, line, told, fix=f"answer with {wanted}")
+        if exchange.opens and fine:
+            self._issued(line, exchange, headers.get("mcp-session-id"))
+        version = self._spoken(exchange)
+        if exchange.verb == "POST":
+            if fine and exchange.messages:
+                self._accepted(line, exchange, entry)
+        elif version is not None and version.traits.http == "stateless" and fine:
+            told = f"{exchange.verb} is answered with {status}"
+            self._report(VERB, line, told)
+        ended = exchange.verb == "DELETE" and fine
+        if ended or status == 404:
+            gone = exchange.headers.get("mcp-session-id")
+            if ended and gone is not None and gone != REDACTED:
+                self._ended.add(gone)
+            if gone is not None and gone != REDACTED and gone in self._sessions:
+                self._sessions.pop(gone).end()
+
+    def _issued(self, line: int, exchange: Exchange, name: str | None) -> None:
+        if name is None:
+            return
+        if not (name and all("!" <= char <= "~" for char in name)):
+            told = f'the session id is "{short(name)}"'
+            self._report(SESSION_ID, line, told)
+        self._keep(name, exchange.session)
+        if exchange.session is self._default:
+            self._default = self._new()
+
+    def _accepted(self, line: int, exchange: Exchange, entry: Entry) -> None:
+        status = exchange.status
+        if not exchange.requests:
+            if status != 202:
+                told = f"{status} for what is not a request"
+                self._report(STATUS, line, told, fix="answer with 202 and no body")
+        elif status == 202:
+            told = "202 for a request: nothing will answer it"
+            self._report(STATUS, line, told, fix="answer with 200 and the response")
+        elif status == 200:
+            kind = exchange.type.split(";")[0].strip()
+            if kind not in ("application/json", "text/event-stream"):
+                told = f'Content-Type of the answer is "{short(exchange.type, 80)}"'
+                self._report(CONTENT_TYPE, line, told)
+
+    def text(self, line: int, entry: Entry) -> None:
+        """A body, or an event, that is no JSON."""
+        http: Any = entry.http
+        exchange = self._exchanges.get(http.exchange) if http else None
+        if exchange is None or exchange.session.event_source:
+            return
+        if entry.source == "client":
+            exchange.session.parties["client"].refuse()
+        elif not 200 <= exchange.status < 300:
+            return  # an error page
+        self._report(NOT_JSON, line, f'"{short(entry.text or "")}" is no JSON')
+
+    def ended(self, line: int, entry: Entry) -> None:
+        """An answer is over, and with it the exchange."""
+        http: Any = entry.http
+        exchange = self._exchanges.pop(http.exchange, None)
+        if exchange is None:
+            return
+        version = self._spoken(exchange)
+        closing = version is not None and version.traits.closing_cancels
+        if exchange.status >= 400 or (closing and entry.source == "client"):
+            # HTTP said no, or the client hung up: nothing else is to come.
+            for call in exchange.session.parties["client"].pending.values():
+                if call.entry.http and call.entry.http.exchange == http.exchange:
+                    call.excused = True
+
+    def end(self) -> None:
+        """The recording is over."""
+        sessions = dict.fromkeys([*self._sessions.values(), self._default])
+        for session in sessions:
+            session.end()

@@ -1,0 +1,219 @@
+"""Which answer belongs to which request."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..recording import Entry
+from . import frames
+from .messages import OTHER, Call, Side
+from .rule import Rule
+from .seen import Id
+from .session import IN_FLIGHT, Family, Party, Session
+from .text import short
+from .words import LISTEN
+
+REUSED = Rule(
+    "id-reused",
+    "error",
+    "an id that was used before",
+    "An id names one request: two in flight at once cannot be told apart, and in a session opened by "
+    "initialize an id is never used again.",
+    "count up; never start anew within a session",
+    whole=True,
+)
+UNKNOWN = Rule(
+    "response-unknown",
+    "error",
+    "an answer to nothing",
+    "A response carries the id of the request that it answers. One that nobody sent is dropped.",
+    "answer with the id of the request, unchanged, and only to the side that sent it",
+    whole=True,
+)
+RETYPED = Rule(
+    "id-retyped",
+    "error",
+    "an id that comes back as another type",
+    'The id is echoed as it was sent: 1 and "1" are two ids, and the request stays unanswered.',
+    "keep the id as it was parsed; do not make it a string",
+    whole=True,
+)
+TWICE = Rule(
+    "answered-twice",
+    "error",
+    "a second answer to the same request",
+    "Every request gets exactly one response. The second is dropped, whichever is the better one.",
+    "answer once; look for a handler that goes on after it answered, or failed",
+    whole=True,
+)
+UNANSWERED = Rule(
+    "unanswered",
+    "warning",
+    "a request that was never answered",
+    "Every request gets exactly one response, unless it was cancelled. The side that waits hangs until its "
+    "timeout. At the end of a recording it may be that the answer was still being worked at.",
+    "answer every request, with an error if need be",
+    whole=True,
+)
+NOTIFICATION_ANSWERED = Rule(
+    "notification-answered",
+    "error",
+    "an answer to a notification",
+    "A notification has no id, and never gets a response, not even when it is wrong.",
+    "do not answer what has no id",
+    whole=True,
+)
+ERROR_ID = Rule(
+    "error-id",
+    "warning",
+    "an error without the id that its version wants there",
+    "An error for a message whose id could not be read has `id: null` in older versions, as JSON-RPC says, "
+    "and no id at all in newer ones, whose schema forbids null.",
+    "follow the version of the session",
+)
+
+
+def asked(session: Session, party: Party, call: Call) -> bool:
+    """A request comes: does it count? One with an id in flight does not."""
+    id: Any = call.id
+    if session.http and call.version.modern and call.entry.http:
+        # Stateless requests share nothing, not even ids.
+        call.key = (call.entry.http.exchange, id)
+    elif id in party.seen:
+        if call.key in party.pending:
+            first = party.pending[id]
+            party.unreadable += 1
+            _reused(session, call, f"is still in flight from line {first.line}")
+            return False
+        if not call.version.modern:
+            _reused(session, call, "was used before in this session")
+    else:
+        party.seen.add(id)
+    party.pending[call.key] = call  # type: ignore[index]
+    if len(party.pending) > IN_FLIGHT:
+        unanswered(session, party.pending.pop(next(iter(party.pending))))
+    return True
+
+
+def _reused(session: Session, call: Call, why: str) -> None:
+    told = f"the id {shown(call.id)} {why}"
+    session.journal.report(REUSED, call.line, told, f"{call.path}.id")
+
+
+def answered(
+    session: Session,
+    asker: Party,
+    line: int,
+    entry: Entry,
+    side: Side,
+    frame: dict[str, Any],
+    path: str,
+) -> Call | None:
+    """The request that a response answers, which waits no more."""
+    id = frame.get("id")
+    if type(id) is not int:
+        if "id" not in frame or id is None:
+            _without_id(session, asker, line, side, frame, path)
+            return None
+        id = frames.check_id(session.journal, line, path, id)
+        if id is None:
+            return None
+    call = asker.pending.pop(id, None)
+    if call is None and entry.http:
+        call = asker.pending.pop((entry.http.exchange, id), None)
+    if call is None and id in asker.refused:
+        del asker.refused[id]
+    elif call is None:
+        _unknown(session, asker, line, side, id, path)
+    return call
+
+
+def excuse(party: Party, line: int) -> None:
+    """What came in a refused batch may be answered, but need not be."""
+    for call in party.pending.values():
+        if call.line == line:
+            call.excused = True
+
+
+def void(asker: Party, id: Any) -> None:
+    """A response says nothing, but it was one."""
+    if type(id) is int or type(id) is str:
+        asker.pending.pop(id, None)
+
+
+def _unknown(
+    session: Session, asker: Party, line: int, side: Side, id: Id, path: str
+) -> None:
+    report = session.journal.report
+    other: Id | None = str(id) if isinstance(id, int) else None
+    if isinstance(id, str) and id.isascii() and id.isdigit() and len(id) < 20:
+        other = int(id)
+    if id in asker.seen:
+        told = f"the request {shown(id)} was answered before"
+        report(TWICE, line, told, f"{path}.id")
+    elif other is not None and other in asker.pending:
+        told = f"{shown(id)} answers the request {shown(other)}, but is not its id"
+        report(RETYPED, line, told, f"{path}.id")
+        del asker.pending[other]
+    else:
+        told = f"the {OTHER[side]} sent no request with the id {shown(id)}"
+        report(UNKNOWN, line, told, f"{path}.id")
+
+
+def _without_id(
+    session: Session,
+    asker: Party,
+    line: int,
+    side: Side,
+    frame: dict[str, Any],
+    path: str,
+) -> None:
+    report = session.journal.report
+    version = session.version
+    if "error" in frame and version is None:
+        pass  # nothing is agreed on yet: both styles will do
+    elif "error" in frame and version is not None:
+        style = version.traits.unreadable_id
+        if style == "null" and "id" not in frame:
+            told = f"{version.name} wants id: null on an error without an id"
+            report(ERROR_ID, line, told, f"{path}.id")
+        elif style == "omitted" and "id" in frame:
+            told = f"{version.name} wants no id at all on such an error"
+            report(ERROR_ID, line, told, f"{path}.id")
+    elif "id" not in frame:
+        told = "the response has no id"
+        report(frames.ID_TYPE, line, told, f"{path}.id")
+    else:
+        frames.check_id(session.journal, line, path, None)
+    if asker.unreadable and "error" in frame:
+        asker.unreadable -= 1
+    elif asker.notified is not None:
+        told = (
+            f"it answers {short(asker.notified.method)} of line {asker.notified.line}"
+        )
+        report(NOTIFICATION_ANSWERED, line, told, path)
+    elif session.journal.whole and "error" in frame:
+        told = f"the {OTHER[side]} sent nothing that this can answer"
+        report(UNKNOWN, line, told, path)
+
+
+def shown(id: object) -> str:
+    """An id for people, quoted if it is a string."""
+    return f'"{short(id, 40)}"' if isinstance(id, str) else short(str(id), 40)
+
+
+def unanswered(session: Session, call: Call) -> None:
+    """Say that nobody answered, unless that is as it should be."""
+    if not (call.cancelled or call.excused) and call.method != LISTEN:
+        told = f"{short(call.method)} with the id {shown(call.id)} got no answer"
+        session.journal.report(UNANSWERED, call.line, told, call.path)
+
+
+class Ends(Family):
+    """What is left when a session is over."""
+
+    def end(self) -> None:
+        """Tell what still waits."""
+        for party in self.session.parties.values():
+            for call in party.pending.values():
+                unanswered(self.session, call)

@@ -1,0 +1,253 @@
+"""A recording as the rows of a diagram: what each is, and which belong together."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from msgspec import UNSET, Struct, UnsetType, field
+
+from ..recording import Entry, Http, Source
+from .frames import FrameKind, Implementation, Message, messages
+from .timing import Latency, Tally
+
+CLIP: Final = 128 * 1024
+"""Characters of a frame that are kept."""
+
+ALIKE: Final = 100
+"""Requests with the same id that wait for an answer; the oldest are forgotten."""
+
+Kind = FrameKind | Literal["text", "stderr", "exit", "http"]
+
+
+class Row(Struct, kw_only=True, omit_defaults=True):
+    """One entry of the recording, as the page reads it."""
+
+    line: int
+    t: float
+    source: Source = field(name="from")
+    kind: Kind
+    method: str = ""
+    """Of a response: what it answers."""
+    id: str = ""
+    detail: str = ""
+    failed: bool = False
+    ms: float | UnsetType = UNSET
+    pair: list[int] = []
+    """The lines of what it answers, and of what answers it."""
+    answered: bool = False
+    text: str = ""
+    """The frame as it was sent, the line of stderr, the stray text."""
+    size: int = 0
+    """Characters, or bytes of a cut frame, where `text` is not all of it."""
+    cut: bool = False
+    http: Http | UnsetType = UNSET
+    code: int | UnsetType = UNSET
+
+
+@dataclass(frozen=True)
+class Session:
+    """What is to be shown of a recording."""
+
+    rows: tuple[Row, ...]
+    entries: int
+    """How many there are; `rows` may be fewer."""
+    seconds: float
+    latencies: tuple[Latency, ...]
+    """By method, over all entries; methods that took longest together come first."""
+    client: Implementation | None
+    server: Implementation | None
+    version: str
+    """The protocol version, if anybody said one."""
+
+    @property
+    def left_out(self) -> int:
+        """Entries without a row."""
+        return self.entries - len(self.rows)
+
+    @property
+    def failures(self) -> int:
+        """Answers, of all methods, that say that something failed."""
+        return sum(latency.errors for latency in self.latencies)
+
+    @property
+    def unanswered(self) -> int:
+        """Requests without an answer."""
+        return sum(latency.unanswered for latency in self.latencies)
+
+
+def collect(
+    entries: Iterable[tuple[int, Entry]], limit: int, marked: Collection[int] = ()
+) -> Session:
+    """Read entries once; of more than `limit`, the first and the last half are kept.
+
+    Between these, up to half as many again that are `marked` are kept, too. Figures are
+    about all of them.
+    """
+    kept = _Kept(limit, marked)
+    pairs = _Pairs()
+    count, seconds = 0, 0.0
+    for line, entry in entries:
+        count += 1
+        seconds = max(seconds, entry.t)
+        row, said = _row(line, entry)
+        pairs.add(row, said)
+        kept.add(row)
+    return Session(
+        rows=tuple(kept.rows()),
+        entries=count,
+        seconds=seconds,
+        latencies=pairs.latencies(),
+        client=pairs.names.get("client"),
+        server=pairs.names.get("server"),
+        version=pairs.version,
+    )
+
+
+def _row(line: int, entry: Entry) -> tuple[Row, list[Message]]:
+    row = Row(line=line, t=entry.t, source=entry.source, kind="http")
+    row.http, row.code, row.ms = entry.http, entry.code, entry.ms
+    if entry.method is not UNSET:
+        row.method = entry.method
+    if entry.source == "exit":
+        row.kind = "exit"
+    elif entry.source == "stderr":
+        row.kind = "stderr"
+    elif entry.text is not UNSET:
+        row.kind = "text"
+    said: list[Message] = []
+    text = entry.text or ""
+    if entry.frame is not UNSET:
+        said = _describe(row, entry)
+        text = bytes(entry.frame).decode("utf-8", "replace")
+    row.text = text[:CLIP]
+    row.size = len(text) if len(text) > CLIP else 0
+    if entry.cut:
+        row.cut = True
+        row.size = 0 if entry.size is UNSET else entry.size
+    return row, said
+
+
+def _describe(row: Row, entry: Entry) -> list[Message]:
+    """Fill in what the frame says of itself."""
+    assert entry.frame is not UNSET
+    found = messages(entry.frame, entry.cut)
+    if isinstance(found, Message):
+        row.kind, row.id, row.detail = found.kind, found.id, found.detail
+        row.failed = found.failed
+        row.method = found.method or row.method
+        return [found]
+    row.kind = "batch"
+    row.detail = ", ".join(m.method or m.kind for m in found[:20])
+    row.failed = any(message.failed for message in found)
+    return found
+
+
+class _Kept:
+    """The rows that are worth keeping, while nobody knows how many will come."""
+
+    def __init__(self, limit: int, marked: Collection[int]) -> None:
+        self._marked = marked
+        self._head: list[Row] = []
+        self._between: list[Row] = []
+        self._tail: deque[Row] = deque()
+        self._half = limit // 2
+        self._size = limit - self._half
+
+    def add(self, row: Row) -> None:
+        if len(self._head) < self._size:
+            self._head.append(row)
+            return
+        self._tail.append(row)
+        if len(self._tail) > self._half:
+            oldest = self._tail.popleft()
+            if oldest.line in self._marked and len(self._between) < self._half:
+                self._between.append(oldest)
+
+    def rows(self) -> list[Row]:
+        return [*self._head, *self._between, *self._tail]
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    row: Row
+    method: str
+
+
+class _Pairs:
+    """Which response answers which request, and how long that took."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, Implementation] = {}
+        self.version = ""
+        self._open: dict[tuple[Source, str], list[_Request]] = {}
+        """By id; over HTTP every client has its own."""
+        self._tallies: dict[tuple[Source, str], Tally] = {}
+
+    def add(self, row: Row, said: Iterable[Message]) -> None:
+        for message in said:
+            if message.sender and row.source not in self.names:
+                self.names[row.source] = message.sender
+            self._agree(message)
+            if message.kind == "request":
+                self._asked(row, message)
+            elif message.kind in ("result", "error"):
+                self._answered(row, message)
+
+    def _agree(self, message: Message) -> None:
+        # What a result says was agreed on; a request may only have wished for it.
+        if message.version and (not self.version or message.kind == "result"):
+            self.version = message.version
+
+    def _asked(self, row: Row, message: Message) -> None:
+        key = (row.source, message.id)
+        waiting = self._open.setdefault(key, [])
+        waiting.append(_Request(row, message.method))
+        del waiting[:-ALIKE]
+        self._tally(row.source, message.method).requests += 1
+
+    def _answered(self, row: Row, message: Message) -> None:
+        asker: Source = "server" if row.source == "client" else "client"
+        request = self._request(asker, message.id, _exchange(row))
+        if request is None:
+            return
+        request.row.answered = True
+        request.row.pair = [*request.row.pair, row.line]
+        row.pair = [*row.pair, request.row.line]
+        took = max(row.t - request.row.t, 0) * 1000
+        if row.kind != "batch":
+            row.method = row.method or request.method
+            took = took if row.ms is UNSET else row.ms
+            row.ms = took
+        tally = self._tally(asker, request.method)
+        tally.answers += 1
+        tally.errors += message.failed
+        tally.milliseconds.append(took)
+
+    def _request(self, asker: Source, id: str, exchange: int) -> _Request | None:
+        """The oldest open one: of the same HTTP exchange, or else of any."""
+        waiting = self._open.get((asker, id))
+        if not waiting:
+            return None
+        # A client answers in an exchange of its own; a resumed stream is another, too.
+        same = (n for n, r in enumerate(waiting) if _exchange(r.row) == exchange)
+        found = waiting.pop(next(same, 0))
+        if not waiting:
+            del self._open[asker, id]
+        return found
+
+    def _tally(self, source: Source, method: str) -> Tally:
+        return self._tallies.setdefault((source, method), Tally())
+
+    def latencies(self) -> tuple[Latency, ...]:
+        weight = {key: sum(tally.milliseconds) for key, tally in self._tallies.items()}
+        return tuple(
+            self._tallies[key].latency(key[1], key[0])
+            for key in sorted(weight, key=lambda key: (-weight[key], key))
+        )
+
+
+def _exchange(row: Row) -> int:
+    return 0 if row.http is UNSET else row.http.exchange

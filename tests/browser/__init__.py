@@ -1,0 +1,1 @@
+"""Pages that mcpgen makes, in a real browser."""

@@ -1,0 +1,863 @@
+"""What `mcpgen lint` finds in recordings, and what it does not."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import json
+import random
+import tracemalloc
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcpgen.cli import app
+from mcpgen.lint import Finding, lint
+from mcpgen.lint.arguments import problems
+from mcpgen.lint.rules import FAMILY, RULES, as_markdown
+from mcpgen.lint.sarif import as_sarif
+from mcpgen.lint.seen import LIMIT, Seen
+from mcpgen.recording import Entry, Header, Http, read
+from msgspec import Raw
+from msgspec.structs import replace
+from typer.testing import CliRunner, Result
+
+from .runtime import exchange
+
+ROOT = Path(__file__).parent.parent
+RECORDINGS = Path(__file__).parent / "lint"
+SESSIONS = RECORDINGS / "sessions"
+EXPLAINED = {id for id in RULES if FAMILY[id] == "Error responses, explained"}
+"""What comes with any error response, such as the refusal of what is wrong."""
+IMPLIED = {
+    "batch-mixed": {"response-unknown"},
+    "error-header-mismatch": {"http-header-mismatch"},
+    "error-id": {"not-json"},
+    "error-parse-error": {"not-json"},
+    "initialize-cancelled": {"cancelled-answered"},
+    "version-unknown": {"version-changed"},
+}
+"""What cannot be wrong alone."""
+
+
+def found_in(file: Path) -> list[Finding]:
+    with file.open("rb") as stream:
+        return list(lint(*read(stream, file.name)))
+
+
+def told(findings: Iterable[Finding]) -> list[tuple[str, int, str]]:
+    return [(found.rule, found.line, found.path) for found in findings]
+
+
+# --- the rules, each with its recordings ----------------------------------------------
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_each_rule_has_a_recording_that_breaks_it(rule: str) -> None:
+    findings = found_in(RECORDINGS / rule / "bad.jsonl")
+    ids = {found.rule for found in findings}
+    assert rule in ids
+    assert ids - {rule} - EXPLAINED == IMPLIED.get(rule, set())
+    for found in findings:
+        assert found.severity == RULES[found.rule].severity
+        assert found.message
+        assert found.fix
+        assert found.path.startswith("$")
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_each_rule_has_a_recording_that_keeps_it(rule: str) -> None:
+    assert found_in(RECORDINGS / rule / "good.jsonl") == []
+
+
+def test_there_are_recordings_of_rules_only() -> None:
+    names = {place.name for place in RECORDINGS.iterdir()}
+    assert names == {*RULES, "sessions"}
+
+
+def test_the_page_tells_the_rules() -> None:
+    # After a change: what as_markdown() returns, in place of all below this heading.
+    page = (ROOT / "docs/lint.md").read_text("utf-8")
+    assert page.partition("## Rules\n\n")[2] == as_markdown() + "\n"
+
+
+def test_rules_are_told_in_sentences() -> None:
+    for rule in RULES.values():
+        assert rule.why.endswith((".", "!"))
+        assert not rule.fix.endswith(".")
+        assert not rule.title.endswith(".")
+
+
+# --- sessions of programs that nobody here wrote --------------------------------------
+
+
+@pytest.mark.parametrize("file", sorted(SESSIONS.iterdir()), ids=lambda f: f.stem)
+def test_sessions_of_the_official_sdks_have_no_faults(file: Path) -> None:
+    findings = found_in(file)
+    assert not [found for found in findings if found.severity == "error"]
+    # They all make a tool fail.
+    assert "tool-failed" in {found.rule for found in findings}
+
+
+def played(script: exchange.Script) -> list[Entry]:
+    """The recording of an exchange that goes as the script says."""
+    entries = []
+    for step in script.steps:
+        if isinstance(step, exchange.Expect):
+            entries += [
+                Entry(t=0, source="server", frame=Raw(json.dumps(f).encode()))
+                for f in step.frames
+            ]
+            continue
+        try:
+            json.loads(step.data)
+        except ValueError:
+            text = step.data.decode("utf-8", "replace")
+            entries.append(Entry(t=0, source="client", text=text))
+        else:
+            entries.append(Entry(t=0, source="client", frame=Raw(step.data)))
+    return entries
+
+
+SCRIPTS = [
+    path
+    for path in sorted(exchange.EXCHANGES.glob("*/[a-z]*.txt"))
+    # Over HTTP, these are not one session.
+    if path.stem not in ("batches_over_http", "without_session")
+]
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda p: f"{p.parent.name}-{p.stem}")
+def test_our_server_is_not_blamed_for_what_clients_do(path: Path) -> None:
+    entries = played(exchange.load(path))
+    for found in session(*entries):
+        server = entries[found.line - 2].source == "server"
+        assert not (server and found.severity == "error"), found
+
+
+def header(transport: Any = "stdio") -> Header:
+    return Header(
+        recording=1, mcpgen="0", transport=transport, target="t", started="s", raw=True
+    )
+
+
+def session(*entries: Entry) -> list[Finding]:
+    return list(lint(header(), iter(list(enumerate(entries, 2)))))
+
+
+# --- what a finding says --------------------------------------------------------------
+
+VERSION = "2025-11-25"
+INFO = {"name": "weather", "version": "1"}
+
+
+def client(**frame: Any) -> Entry:
+    frame = {"jsonrpc": "2.0", **frame}
+    return Entry(t=0, source="client", frame=Raw(json.dumps(frame).encode()))
+
+
+def server(**frame: Any) -> Entry:
+    frame = {"jsonrpc": "2.0", **frame}
+    return Entry(t=0, source="server", frame=Raw(json.dumps(frame).encode()))
+
+
+def opened(version: str = VERSION, **capabilities: Any) -> list[Entry]:
+    return [
+        client(
+            id=0,
+            method="initialize",
+            params={"protocolVersion": version, "capabilities": {}, "clientInfo": INFO},
+        ),
+        server(
+            id=0,
+            result={
+                "protocolVersion": version,
+                "capabilities": capabilities,
+                "serverInfo": INFO,
+            },
+        ),
+        client(method="notifications/initialized"),
+    ]
+
+
+TOOLS = [
+    {
+        "name": "forecast",
+        "inputSchema": {
+            "type": "object",
+            "properties": {"days": {"type": "integer"}, "city": {"type": "string"}},
+            "required": ["city"],
+        },
+    }
+]
+
+
+def refused_call(arguments: Any) -> list[Finding]:
+    call = {"name": "forecast", "arguments": arguments}
+    return session(
+        *opened(tools={}),
+        client(id=1, method="tools/list"),
+        server(id=1, result={"tools": TOOLS}),
+        client(id=2, method="tools/call", params=call),
+        server(id=2, error={"code": -32602, "message": "bad"}),
+    )
+
+
+def test_refused_arguments_are_compared_with_the_schema_of_the_tool() -> None:
+    findings = refused_call({"days": "three", "city": "Oslo"})
+    (found,) = [f for f in findings if "arguments" in f.path]
+    assert (found.rule, found.line) == ("error-invalid-params", 7)
+    assert found.path == "$.params.arguments.days"
+    assert "'three' is not of type 'integer'" in found.message
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"city": 7}, {}, {"city": "Oslo", "days": True}, []]
+)
+def test_without_jsonschema_what_can_be_done_is_done(
+    arguments: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exact = problems(TOOLS[0]["inputSchema"], arguments)
+    monkeypatch.setitem(__import__("sys").modules, "jsonschema", None)
+    glance = problems(TOOLS[0]["inputSchema"], arguments)
+    assert len(glance) == len(exact) == 1
+
+
+def test_refused_prompts_are_compared_with_their_listing() -> None:
+    prompt = {"name": "review", "arguments": [{"name": "code", "required": True}]}
+    findings = session(
+        *opened(prompts={}),
+        client(id=1, method="prompts/list"),
+        server(id=1, result={"prompts": [prompt]}),
+        client(id=2, method="prompts/get", params={"name": "review"}),
+        server(id=2, error={"code": -32602, "message": "bad"}),
+        client(id=3, method="prompts/get", params={"name": "reviews"}),
+        server(id=3, error={"code": -32602, "message": "bad"}),
+    )
+    told = {f.path: f for f in findings}
+    assert "'code' is a required property" in told["$.params.arguments"].message
+    assert told["$.params.name"].message == 'line 6 lists no prompt "reviews"'
+    assert told["$.params.name"].fix == 'did you mean "review"?'
+
+
+def test_of_a_listing_that_goes_on_nothing_is_missing() -> None:
+    findings = session(
+        *opened(tools={}),
+        client(id=1, method="tools/list"),
+        server(id=1, result={"tools": TOOLS, "nextCursor": "2"}),
+        client(id=2, method="tools/call", params={"name": "other"}),
+        server(id=2, error={"code": -32602, "message": "bad"}),
+    )
+    assert [found.path for found in findings] == ["$.error.code"]
+
+
+def test_a_schema_cannot_take_for_ever() -> None:
+    names = [f"#/$defs/{n}" for n in range(40)]
+    bombs = {
+        name.rpartition("/")[2]: {"allOf": [{"$ref": after}, {"$ref": after}]}
+        for name, after in itertools.pairwise(names)
+    }
+    bomb = {"$ref": names[0], "$defs": {**bombs, "39": {"type": "object"}}}
+    assert problems(bomb, {}) == []
+    slow = {"properties": {"city": {"pattern": "(a+)+$"}}, "required": ["days"]}
+    (found,) = problems(slow, {"city": "a" * 40 + "!"})
+    assert "'days' is a required property" in found[1]
+    for odd in ({"$ref": "#"}, {"$ref": "http://127.0.0.1:9/x"}, {"type": 7}, True, 7):
+        assert problems(odd, {}) == []
+
+
+def test_an_unknown_method_is_explained_by_version_or_capability() -> None:
+    def cause(method: str, **capabilities: Any) -> str:
+        findings = session(
+            *opened("2025-06-18", **capabilities),
+            client(id=1, method=method),
+            server(id=1, error={"code": -32601, "message": "?"}),
+        )
+        (found,) = [f for f in findings if f.rule == "error-method-not-found"]
+        return found.message
+
+    assert "only 2025-11-25 has it" in cause("tasks/list")
+    assert "a version mismatch" in cause("server/discover")
+    assert "capability mismatch: the server never declared tools" in cause("tools/list")
+    assert "the server declares tools" in cause("tools/list", tools={})
+
+
+def test_an_internal_error_stands_beside_stderr_even_if_that_comes_later() -> None:
+    findings = session(
+        *opened(tools={}),
+        client(id=1, method="tools/list"),
+        server(id=1, error={"code": -32603, "message": "internal error"}),
+        Entry(t=0, source="stderr", text="ZeroDivisionError: \x1b[31mdivision"),
+        client(id=2, method="ping"),
+        server(id=2, result={}),
+    )
+    (found,) = findings
+    assert found.rule == "error-internal-error"
+    assert r"ZeroDivisionError: \x1b[31mdivision" in found.fix
+
+
+def test_folklore_is_told_what_it_means() -> None:
+    findings = session(*opened(), client(method="$/cancelRequest", params={}))
+    assert findings[0].fix == 'did you mean "notifications/cancelled"?'
+
+
+def test_the_version_is_the_one_that_is_agreed_on() -> None:
+    audio = {"type": "audio", "data": "AA==", "mimeType": "audio/wav"}
+
+    def findings(version: str) -> list[tuple[str, int, str]]:
+        call = {"name": "sing"}
+        return told(
+            session(
+                *opened(version, tools={}),
+                client(id=1, method="tools/call", params=call),
+                server(id=1, result={"content": [audio]}),
+            )
+        )
+
+    assert findings("2025-03-26") == []
+    assert findings("2024-11-05")[0][:2] == ("result-invalid", 6)
+
+
+def test_a_client_may_try_a_stateless_version_first() -> None:
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    findings = session(
+        client(id="probe", method="server/discover", params={"_meta": meta}),
+        server(id="probe", error={"code": -32601, "message": "?"}),
+        *opened(tools={}),
+        client(id=1, method="tools/list"),
+        server(id=1, result={"tools": []}),
+    )
+    assert {f.severity for f in findings} == {"note"}
+
+
+def test_what_the_recorder_redacted_or_cut_is_not_judged() -> None:
+    lines = [
+        Entry(
+            t=0,
+            source="client",
+            frame=Raw(
+                b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"[redacted]","arguments":"[redacted]"}}'
+            ),
+        ),
+        Entry(
+            t=0,
+            source="server",
+            cut=True,
+            size=10**9,
+            frame=Raw(b'{"jsonrpc":"2.0","id":1}'),
+        ),
+    ]
+    clean = Header(recording=1, mcpgen="0", transport="stdio", target="", started="")
+    entries = [*opened(tools={}), *lines]
+    findings = list(lint(clean, iter(list(enumerate(entries, 2)))))
+    assert findings == []
+
+
+def over_http(exchange: int, entry: Entry, **headers: str) -> Entry:
+    """An entry as it comes over HTTP: a request, or a whole answer."""
+    said = {"content-type": "application/json"}
+    http = Http(exchange=exchange, headers=said)
+    if entry.source == "client":
+        http.method, http.path = "POST", "/mcp"
+        said |= {"accept": "*/*", "mcp-protocol-version": VERSION}
+    else:
+        http.status = 200 if entry.frame else 202
+        http.ended = True
+    said |= {name.replace("_", "-"): value for name, value in headers.items()}
+    return replace(entry, http=http)
+
+
+ACCEPTED = Entry(t=0, source="server")
+
+
+def listed(exchange: int, id: int, tools: Any, **headers: str) -> list[Entry]:
+    return [
+        over_http(exchange, client(id=id, method="tools/list"), **headers),
+        over_http(exchange, server(id=id, result={"tools": tools})),
+    ]
+
+
+def test_two_sessions_over_http_are_two() -> None:
+    entries = []
+    for number, name in enumerate("ab"):
+        ask, answer, ready = opened(tools={})
+        entries += [
+            over_http(number, ask),
+            over_http(number, answer, mcp_session_id=name),
+            over_http(number + 10, ready, mcp_session_id=name),
+            over_http(number + 10, ACCEPTED),
+        ]
+    for number, name in enumerate("abba", 20):
+        # The same ids in both.
+        entries += listed(number, 1 + (number > 21), [], mcp_session_id=name)
+    assert list(lint(header("http"), iter(list(enumerate(entries, 2))))) == []
+
+
+def test_a_session_that_began_before_its_recording_is_taken_as_it_is() -> None:
+    entries = listed(1, 7, [{"name": "x"}], mcp_session_id="old")
+    findings = list(lint(header("http"), iter(list(enumerate(entries, 2)))))
+    assert {found.rule for found in findings} == {"result-invalid"}
+
+
+META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+REFUSED = {"code": -32601, "message": "?"}
+
+
+def status_of(status: int, *entries: Entry, ask: Entry, answer: Entry) -> list[str]:
+    assert answer.http
+    answer = replace(answer, http=replace(answer.http, status=status))
+    found = lint(header("http"), iter(list(enumerate([*entries, ask, answer], 2))))
+    return [each.rule for each in found if each.severity == "error"]
+
+
+def test_some_errors_of_stateless_versions_have_a_status() -> None:
+    head = {"mcp_protocol_version": "2026-07-28", "mcp_method": "tools/list"}
+    listing = client(id=1, method="tools/list", params={"_meta": META})
+    bare = client(id=1, method="tools/list", params={"_meta": {}})
+    refusal = over_http(1, server(id=1, error=REFUSED))
+
+    asked = over_http(1, listing, **head)
+    assert status_of(404, ask=asked, answer=refusal) == []
+    assert status_of(200, ask=asked, answer=refusal) == ["http-status"]
+
+    asked = over_http(1, bare, **head)
+    error = {"code": -32602, "message": "no _meta"}
+    answer = over_http(1, server(id=1, error=error))
+    assert status_of(400, ask=asked, answer=answer) == ["meta-missing"]
+    assert status_of(200, ask=asked, answer=answer) == ["meta-missing", "http-status"]
+
+
+def test_what_must_be_refused_over_http_has_a_status() -> None:
+    delete = Http(
+        exchange=1, method="DELETE", path="/mcp", headers={"mcp-session-id": "s"}
+    )
+    done = Http(exchange=1, status=200, ended=True)
+    over = (
+        Entry(t=0, source="client", http=delete),
+        Entry(t=0, source="server", http=done),
+    )
+    ask = over_http(2, client(id=1, method="ping"), mcp_session_id="s")
+    answer = over_http(2, server(id=1, result={}))
+    assert status_of(404, *over, ask=ask, answer=over_http(2, ACCEPTED)) == []
+    assert status_of(200, *over, ask=ask, answer=answer) == ["http-status"]
+
+    unheard = over_http(
+        2, client(id=1, method="ping"), mcp_session_id="t", mcp_protocol_version="0"
+    )
+    assert status_of(400, ask=unheard, answer=over_http(2, ACCEPTED)) == []
+    assert status_of(200, ask=unheard, answer=answer) == ["http-status"]
+
+
+def test_a_stream_that_the_client_closes_needs_no_answer() -> None:
+    call = client(id=1, method="tools/call", params={"name": "x", "_meta": META})
+    head = {"mcp_method": "tools/call", "mcp_name": "x"}
+    ask = over_http(1, call, mcp_protocol_version="2026-07-28", **head)
+    events = {"content-type": "text/event-stream"}
+    stream = replace(ACCEPTED, http=Http(exchange=1, status=200, headers=events))
+
+    def findings(by: Any) -> list[str]:
+        closed = Entry(t=0, source=by, http=Http(exchange=1, ended=True))
+        entries = enumerate([ask, stream, closed], 2)
+        return [found.rule for found in lint(header("http"), iter(list(entries)))]
+
+    assert findings("client") == []
+    assert findings("server") == ["unanswered"]
+
+
+# --- memory, and what is hostile ------------------------------------------------------
+
+
+def counting(requests: int, ids: Callable[[int], Any]) -> Iterator[tuple[int, Entry]]:
+    line = 1
+    for entry in opened(tools={}):
+        line += 1
+        yield line, entry
+    for number in range(1, requests):
+        id = ids(number)
+        params = {"name": "forecast", "_meta": {"progressToken": id}}
+        answer = {"content": [{"type": "text", "text": "x" * 50}]}
+        yield line + 1, client(id=id, method="tools/call", params=params)
+        yield line + 2, server(id=id, result=answer)
+        line += 2
+
+
+@pytest.mark.parametrize(
+    "ids", [int, lambda n: f"{n:032}"], ids=["integers", "strings"]
+)
+def test_memory_stays_flat(
+    ids: Callable[[int], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mcpgen.lint.seen.LIMIT", 100)
+
+    def peak(requests: int) -> int:
+        tracemalloc.start()
+        try:
+            assert list(lint(header(), counting(requests, ids))) == []
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    peak(10)  # what is imported now is not there twice
+    assert peak(2_000) < peak(400) + 30_000
+
+
+def test_requests_that_nobody_answers_are_not_kept_for_ever() -> None:
+    def flood() -> Iterator[tuple[int, Entry]]:
+        yield from enumerate(opened(tools={}), 2)
+        for number in range(1, 5_000):
+            yield number + 4, client(id=number, method="tools/list")
+
+    seen = 0
+    for found in lint(header(), flood()):
+        assert found.rule == "unanswered"
+        seen += 1
+    assert seen == 4_999
+
+
+def test_ids_that_were_seen() -> None:
+    rng = random.Random(7)
+    seen, model = Seen(), set[int | str]()
+    for _ in range(2_000):
+        id: int | str = rng.randrange(-300, 300)
+        if rng.random() < 0.2:
+            id = str(id)
+        assert (id in seen) == (id in model)
+        seen.add(id)
+        model.add(id)
+    for number in range(-400, 400):
+        assert (number in seen) == (number in model)
+    for number in range(3 * LIMIT):
+        seen.add(f"s{number}")
+    assert f"s{3 * LIMIT - 1}" in seen
+    assert "s0" not in seen
+
+
+def hostile_frames() -> Iterator[bytes]:
+    meta = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"_meta":%b}}'
+    odd = [
+        b"null",
+        b"[]",
+        b"7",
+        b'""',
+        b"{}",
+        b"1e999",
+        b"-0.0",
+        b"9" * 400,
+        b'"\\u0000"',
+    ]
+    for value in odd:
+        yield value
+        yield meta % value
+        yield b'{"jsonrpc":%b,"id":%b,"method":%b}' % (value, value, value)
+        yield b'{"jsonrpc":"2.0","id":2,"result":%b}' % value
+        yield b'{"jsonrpc":"2.0","id":%b,"error":%b}' % (value, value)
+        yield b'{"jsonrpc":"2.0","id":3,"error":{"code":%b,"message":%b,"data":%b}}' % (
+            (value,) * 3
+        )
+        for key in (b"requestId", b"progressToken", b"protocolVersion", b"level"):
+            for method in (
+                *(b"notifications/cancelled", b"notifications/progress"),
+                *(b"initialize", b"notifications/message", b"logging/setLevel"),
+            ):
+                yield b'{"jsonrpc":"2.0","id":4,"method":"%b","params":{"%b":%b}}' % (
+                    (method, key, value)
+                )
+                yield b'{"jsonrpc":"2.0","method":"%b","params":{"%b":%b}}' % (
+                    (method, key, value)
+                )
+    for method in (b"tools/list", b"tools/call", b"initialize", b"server/discover"):
+        for value in odd:
+            yield b'{"jsonrpc":"2.0","id":5,"method":"%b","params":%b}' % (
+                method,
+                value,
+            )
+            for key in (b"tools", b"capabilities", b"inputRequests", b"resultType"):
+                yield b'{"jsonrpc":"2.0","id":5,"result":{"%b":%b}}' % (key, value)
+    deep = b"[" * 500 + b"]" * 500
+    yield deep
+    yield b'{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"arguments":%b}}' % deep
+    yield b"\xff\xfe"
+    yield b'{"a":"\xff"}'
+    yield b'{"jsonrpc":"2.0","id":"%b","method":"%b"}' % (
+        b"x" * 100_000,
+        b"y" * 100_000,
+    )
+    yield b"[" + b",".join([b"1"] * 20_000) + b"]"
+
+
+ODD: list[Any] = [
+    None,
+    True,
+    0,
+    -1,
+    1.5,
+    1e300,
+    "",
+    [],
+    {},
+    [[]],
+    {"a": {}},
+    10**30,
+    "[redacted]",
+]
+KEYS = ["id", "method", "params", "result", "error", "code", "_meta", "resultType"]
+
+
+def mutated(value: Any, rng: random.Random) -> Any:
+    if rng.random() < 0.03:
+        return rng.choice(ODD)
+    if isinstance(value, list):
+        return [mutated(item, rng) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        rng.choice(KEYS) if rng.random() < 0.02 else key: mutated(item, rng)
+        for key, item in value.items()
+        if rng.random() > 0.02
+    }
+
+
+def test_no_damage_to_a_session_breaks_it() -> None:
+    rng = random.Random(3)
+    for file in sorted(RECORDINGS.glob("*/*.jsonl")):
+        first, *rest = map(json.loads, file.read_bytes().splitlines())
+        entries = [
+            (
+                entry | {"frame": mutated(entry["frame"], rng)}
+                if "frame" in entry
+                else entry
+            )
+            for entry in rest
+        ]
+        tail = entries[3:]
+        rng.shuffle(tail)
+        entries[3:] = tail
+        lines = "".join(f"{json.dumps(line)}\n" for line in (first, *entries))
+        list(lint(*read(io.BytesIO(lines.encode()), file.name)))
+
+
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+def test_no_frame_breaks_it(transport: str) -> None:
+    frames = list(hostile_frames())
+    random.Random(5).shuffle(frames)
+    entries = [*opened(tools={})]
+    for frame in frames:
+        sources: tuple[Any, ...] = ("client", "server")
+        entries += [Entry(t=0, source=side, frame=Raw(frame)) for side in sources]
+    findings = list(lint(header(transport), iter(list(enumerate(entries, 2)))))
+    assert len(findings) > len(frames)
+    assert max(len(found.message) for found in findings) < 2_000
+    assert max(len(found.path) for found in findings) < 2_000
+
+
+# --- the command ----------------------------------------------------------------------
+
+
+def run(*arguments: str, code: int = 0, input: str | bytes = "") -> Result:
+    result = CliRunner().invoke(app, ["lint", *arguments], input=input)
+    assert result.exit_code == code, result.output
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+    return result
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+
+
+BAD = "tests/lint/id-reused/bad.jsonl"
+WARNED = "tests/lint/unanswered/bad.jsonl"
+GOOD = "tests/lint/id-reused/good.jsonl"
+
+pytestmark = pytest.mark.usefixtures("here")
+
+
+def test_text_says_where_what_and_what_to_do() -> None:
+    assert run(BAD, code=1).stdout == (
+        f"{BAD}:7: error[id-reused] $.id\n"
+        "  the id 1 was used before in this session\n"
+        '  | {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"forecast",'
+        '"arguments":{"city":"Oslo"}}}\n'
+        "  fix: count up; never start anew within a session\n"
+        "1 error\n"
+    )
+    assert run(GOOD).stdout == "nothing found\n"
+
+
+def test_json_for_machines() -> None:
+    found = json.loads(run(BAD, "--format", "json", code=1).stdout)
+    assert found["summary"] == {"error": 1, "warning": 0, "note": 0}
+    (finding,) = found["findings"]
+    assert finding["rule"] == "id-reused"
+    assert (finding["line"], finding["path"]) == (7, "$.id")
+    assert json.loads(run(GOOD, "--format", "json").stdout)["findings"] == []
+
+
+def test_annotations_for_github() -> None:
+    assert run(BAD, "--format", "github", code=1).stdout == (
+        f"::error file={BAD},line=7,title=id-reused::$.id the id 1 was used before in "
+        "this session (count up; never start anew within a session)\n"
+    )
+
+
+def test_sarif_has_what_the_standard_requires() -> None:
+    log = json.loads(run(BAD, "--format", "sarif", code=1).stdout)
+    assert log["version"] == "2.1.0"
+    assert log["$schema"].endswith("sarif-2.1.0.json")
+    (run_,) = log["runs"]
+    driver = run_["tool"]["driver"]
+    assert driver["name"] == "mcpgen"
+    assert len(driver["rules"]) == len({r["id"] for r in driver["rules"]}) == len(RULES)
+    for rule in driver["rules"]:
+        assert rule["help"]["text"]
+        assert rule["help"]["markdown"]
+        assert rule["shortDescription"]["text"]
+        assert rule["defaultConfiguration"]["level"] in ("error", "warning", "note")
+    (result,) = run_["results"]
+    assert driver["rules"][result["ruleIndex"]]["id"] == result["ruleId"] == "id-reused"
+    assert result["level"] == "error"
+    assert result["message"]["text"]
+    (location,) = result["locations"]
+    place = location["physicalLocation"]
+    assert place == {"artifactLocation": {"uri": BAD}, "region": {"startLine": 7}}
+    assert location["logicalLocations"] == [{"fullyQualifiedName": "$.id"}]
+    assert json.loads(run(GOOD, "--format", "sarif").stdout)["runs"][0]["results"] == []
+
+
+@pytest.mark.parametrize(
+    ("file", "uri"),
+    [("a b/ü.jsonl", "a%20b/%C3%BC.jsonl"), ("/home/somebody/s.jsonl", "s.jsonl")],
+)
+def test_sarif_names_files_relatively(file: str, uri: str) -> None:
+    found = Finding("id-reused", "error", 2, "$", "m")
+    log = json.loads("".join(as_sarif([found], Path(file))))
+    (result,) = log["runs"][0]["results"]
+    place = result["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"] == uri
+
+
+def test_what_fails_is_a_choice() -> None:
+    run(WARNED)
+    run(WARNED, "--fail-on", "warning", code=1)
+    run(WARNED, "--fail-on", "note", "--ignore", "unanswered")
+    run(BAD, "--ignore", "id-reused")
+
+
+def test_rules_are_listed_and_explained() -> None:
+    listed = run("--rules").stdout
+    assert all(rule in listed for rule in RULES)
+    explained = run("--explain", "id-reused").stdout
+    assert RULES["id-reused"].title in explained
+    assert RULES["id-reused"].fix in explained
+    for option in ("--explain", "--ignore"):
+        said = run(option, "id-resued", BAD, code=2).stderr
+        assert 'did you mean "id-reused"?' in said
+
+
+def test_single_messages(tmp_path: Path) -> None:
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+    file = tmp_path / "message.json"
+    file.write_text(json.dumps(message, indent=2))
+    assert run("--version", VERSION, str(file)).stdout == "nothing found\n"
+    message["params"] = {"cursor": 7}
+    file.write_text(json.dumps(message, indent=2))
+    said = run("--version", VERSION, str(file), code=1).stdout
+    assert "error[params-invalid] $.params.cursor" in said
+
+
+def test_messages_on_standard_input() -> None:
+    frames = [
+        {"jsonrpc": "2.0", "id": 1, "method": "roots/list"},
+        {"jsonrpc": "2.0", "id": 1, "result": {"roots": [{"uri": 7}]}},
+        {"jsonrpc": "2.0", "id": 8, "result": {}},
+        [{"jsonrpc": "2.0", "id": 2, "method": "ping"}],
+        {"jsonrpc": "2.0", "id": 3, "error": {"code": -32601, "message": "?"}},
+    ]
+    text = "\n".join(map(json.dumps, frames)) + "\nno JSON\n\n"
+    said = run("--version", VERSION, "-", "--format", "json", code=1, input=text).stdout
+    found = [(f["rule"], f["line"]) for f in json.loads(said)["findings"]]
+    assert found == [
+        ("result-invalid", 2),
+        ("batch-unsupported", 4),
+        ("error-method-not-found", 5),
+        ("not-json", 6),
+    ]
+
+
+def test_a_recording_on_standard_input() -> None:
+    said = run("-", code=1, input=Path(BAD).read_bytes()).stdout
+    assert said.startswith("stdin:7: error[id-reused]")
+
+
+def test_what_cannot_be_read_is_said_and_what_came_before_is_told(
+    tmp_path: Path,
+) -> None:
+    damaged = tmp_path / "damaged.jsonl"
+    damaged.write_bytes(Path(BAD).read_bytes() + b"\xff\x00\n{}\n")
+    for layout in ("text", "json", "sarif", "github"):
+        result = run(str(damaged), "--format", layout, code=2)
+        assert "id-reused" in result.stdout
+        assert "recording-damaged" in result.stderr
+        if layout in ("json", "sarif"):
+            json.loads(result.stdout)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\n", b"\x00" * 100, b"{}\n", b"[" * 100_000, b"7", b"\xff"]
+)
+def test_what_is_no_recording_is_refused(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "odd.jsonl"
+    file.write_bytes(content)
+    said = run(str(file), code=2).stderr
+    assert "not-a-recording" in said
+    assert "--version" in said
+    assert "Traceback" not in said
+    for layout in ("text", "json"):
+        result = CliRunner().invoke(
+            app, ["lint", "--version", VERSION, str(file), "--format", layout]
+        )
+        assert result.exit_code in (0, 1)
+        assert isinstance(result.exception, SystemExit | None)
+
+
+def test_mistakes_are_explained(tmp_path: Path) -> None:
+    assert "there is nothing to check" in run(code=2).stderr
+    assert "file-unreadable" in run("nowhere.jsonl", code=2).stderr
+    assert "file-unreadable" in run(str(tmp_path), code=2).stderr
+    assert "did you mean" in run("--version", "2025-11-26", BAD, code=2).stderr
+    assert "tells its version itself" in run("--version", VERSION, BAD, code=2).stderr
+
+
+def test_what_a_terminal_would_obey_is_visible() -> None:
+    text = '{"jsonrpc":"2.0","id":1,"method":"\\u001b[31m\\u202e","params":{}}'
+    said = run("--version", VERSION, "-", input=text + "\n").stdout
+    assert "\x1b" not in said
+    assert "\u202e" not in said
+    assert "\\x1b[31m" in said
+
+
+def test_nothing_is_coloured_in_a_pipe() -> None:
+    assert "\x1b" not in run(BAD, code=1).stdout
+
+
+def test_findings_come_while_entries_are_read() -> None:
+    def endless() -> Iterator[tuple[int, Entry]]:
+        line = 2
+        while True:
+            yield line, Entry(t=0, source="server", text="stray")
+            line += 1
+
+    findings = lint(header(), endless())
+    assert [next(findings).line for _ in range(3)] == [2, 3, 4]
+
+
+def test_a_recording_may_be_read_from_memory() -> None:
+    data = io.BytesIO((ROOT / BAD).read_bytes())
+    assert told(lint(*read(data, "memory"))) == [("id-reused", 7, "$.id")]

@@ -1,0 +1,449 @@
+"""The parts of `mcpgen trace`: frames, events, pairs, secrets, live lines."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import pytest
+from mcpgen.recording import Entry, Http
+from mcpgen.trace.exchanges import Events
+from mcpgen.trace.frames import Frame, Gathering, Lines, envelope
+from mcpgen.trace.heads import body_size, is_loopback, passed_on, readable, request
+from mcpgen.trace.live import line
+from mcpgen.trace.pairing import MOST, Asked, Pairing, Place
+from mcpgen.trace.redaction import REDACTED, Nothing, Redaction, is_secret
+from msgspec import Raw
+
+REDACTION = Redaction()
+
+# --- frames ---------------------------------------------------------------------------
+
+
+def test_lines_are_the_same_however_they_come() -> None:
+    chance = random.Random(11)
+    data = b'{"a":1}\r\n\n \t\n' + chance.randbytes(5000) + b"\nlast without an end"
+    lines = [line.strip(b" \t\r") for line in data.split(b"\n")]
+    expected = [line for line in lines if line]
+    for most in (1, 2, 7, 100, 10_000):
+        cutter, at, found = Lines(), 0, []
+        while at < len(data):
+            step = chance.randint(1, most)
+            found += cutter.feed(data[at : at + step])
+            at += step
+        found += cutter.end()
+        assert [frame.data for frame in found] == expected
+        assert not any(frame.is_cut for frame in found)
+
+
+@pytest.mark.parametrize("step", [1000, 64 * 1024, 10**9])
+def test_a_huge_line_is_cut_and_the_next_is_whole(step: int) -> None:
+    largest, size = 200_000, 1_000_000
+    data = b'{"id":1,' + b"x" * size + b',"method":"m"}\n{"id":2}\n'
+    cutter, found = Lines(largest), []
+    for at in range(0, len(data), step):
+        found += cutter.feed(data[at : at + step])
+    huge, small = found
+    assert huge.is_cut
+    assert huge.size == data.index(b"\n")
+    assert len(huge.data) <= largest
+    assert huge.data.startswith(b'{"id":1,xx')
+    assert huge.tail.endswith(b'xx,"method":"m"}')
+    assert small == Frame(b'{"id":2}', 8)
+
+
+def gathered(data: bytes, step: int = 60_000) -> Frame:
+    gathering = Gathering(100_000)
+    for at in range(0, len(data), step):
+        gathering.add(data[at : at + step])
+    return gathering.take()
+
+
+HUGE = json.dumps({"text": 'a"},{"id":9,"method":"no"}\\' * 10_000, "id": 8})
+FOUND: dict[str, tuple[str, dict[str, Any]]] = {
+    "in front": (
+        '{"jsonrpc":"2.0","id":1,"method":"x","params":%s}',
+        {"jsonrpc": "2.0", "id": 1, "method": "x"},
+    ),
+    "behind": (
+        '{"method":"x","params":%s , "jsonrpc": "2.0","id":"a\\"b"} \r',
+        {"jsonrpc": "2.0", "id": 'a"b', "method": "x"},
+    ),
+    "both": (
+        ' {"jsonrpc":"2.0","result":%s,"id":null}',
+        {"jsonrpc": "2.0", "id": None},
+    ),
+    "an error": (
+        '{"jsonrpc":"2.0","id":3,"error":{"code":-5,"message":"m","data":%s}}',
+        {"jsonrpc": "2.0", "id": 3, "error": {"code": -5, "message": "m"}},
+    ),
+    "after small params": (
+        '{"params":{"id":7},"id":1,"jsonrpc":"2.0","result":%s}',
+        {"jsonrpc": "2.0", "id": 1},
+    ),
+    "nothing": ('{"params":%s}', {}),
+    "a batch": ('[{"jsonrpc":"2.0","id":1,"result":%s}]', {}),
+    "no message": ("%s,", {}),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), FOUND.values(), ids=FOUND)
+def test_the_envelope_of_a_cut_frame(text: str, expected: dict[str, Any]) -> None:
+    frame = gathered((text % HUGE).encode())
+    assert frame.is_cut
+    found = envelope(frame)
+    if text == "%s,":  # whatever it is, its members are not a frame's
+        found.pop("id", None)
+    assert found == expected
+
+
+def test_a_number_that_is_cut_is_not_taken_for_a_smaller_one() -> None:
+    frame = gathered(b'{"id":' + b"1" * 300_000 + b"}")
+    assert envelope(frame) == {}
+
+
+# --- events ---------------------------------------------------------------------------
+
+STREAM = (
+    b"\xef\xbb\xbf: hello\r\n\r\nevent: endpoint\ndata: /messages?a=1\n\n"
+    b"id: 1\ndata:\n\nid:2\rdata: {\rdata:  }\r\r"
+    b"retry: 5\ndatax: no\ndata: last\r\n\r\ndata: not ended"
+)
+EVENTS = [("", b"/messages?a=1"), ("1", b""), ("2", b"{\n }"), ("", b"last")]
+
+
+def test_events_are_the_same_however_they_come() -> None:
+    chance = random.Random(3)
+    for most in (1, 2, 5, 1000):
+        events, at, found = Events(), 0, []
+        at = 3  # a mark that comes in pieces is not looked for
+        found += events.feed(STREAM[:at])
+        while at < len(STREAM):
+            step = chance.randint(1, most)
+            found += events.feed(STREAM[at : at + step])
+            at += step
+        assert [(event.id, event.data.data) for event in found] == EVENTS
+
+
+def test_a_huge_event_is_cut() -> None:
+    events = Events()
+    data = b"x" * 5_000_000
+    stream = b"id: 7\ndata: " + data + b"\n\ndata: {}\n\n"
+    pieces = [stream[at : at + 65536] for at in range(0, len(stream), 65536)]
+    found = [event for piece in pieces for event in events.feed(piece)]
+    assert [(e.id, e.data.size, e.data.is_cut) for e in found] == [
+        ("7", len(data), True),
+        ("", 2, False),
+    ]
+
+
+# --- pairs ----------------------------------------------------------------------------
+
+
+def test_ids_of_the_two_sides_are_not_the_same() -> None:
+    pairing = Pairing()
+    pairing.ask("client", 1, Asked(1.0, "a", Place()))
+    pairing.ask("server", 1, Asked(2.0, "b", Place()))
+    pairing.ask("client", "1", Asked(3.0, "c", Place()))
+    answers = [("client", 1), ("server", "1"), ("server", 1), ("server", 1)]
+    found = [pairing.answer(side, id, Place()) for side, id in answers]  # type: ignore[arg-type]
+    assert [asked and asked.method for asked in found] == ["b", "c", "a", None]
+
+
+def test_the_same_id_in_several_exchanges_and_sessions() -> None:
+    pairing = Pairing()
+    for number, session in ((1, "s"), (2, "t"), (3, "s")):
+        pairing.ask("client", 0, Asked(0, f"in {number}", Place(number, session)))
+    places = [Place(3, "s"), Place(9, "t"), Place(1, ""), Place(1, "s")]
+    found = [pairing.answer("server", 0, place) for place in places]
+    assert [a and a.method for a in found] == ["in 3", "in 2", "in 1", None]
+
+
+@pytest.mark.parametrize("id", [None, [1], {"a": 1}])
+def test_ids_that_are_none(id: object) -> None:
+    pairing = Pairing()
+    pairing.ask("client", id, Asked(0, "x", Place()))
+    assert pairing.answer("server", id, Place()) is None
+
+
+def test_unanswered_requests_are_forgotten_in_the_end() -> None:
+    pairing = Pairing()
+    for number in range(MOST + 1):
+        pairing.ask("client", number, Asked(0, "x", Place()))
+    assert pairing.answer("server", 0, Place()) is None
+    assert pairing.answer("server", 1, Place())
+
+
+# --- secrets --------------------------------------------------------------------------
+
+SECRET = "hunter2-Zq81xk"
+SECRETS: dict[str, Any] = {
+    "a key": {"password": SECRET},
+    "nested": {"a": [{"b": {"clientSecret": SECRET}}]},
+    "any case": {"API_KEY": SECRET, "X-Api-Key": SECRET, "refreshToken": SECRET},
+    "an array": {"tokens": [SECRET, [SECRET]]},
+    "an object": {"credentials": {"user": SECRET, "more": [{"x": SECRET}]}},
+    "a number": {"password": 4711_0815},
+    "escaped": {"passw\u00f6rd": 1, "p\u0061ssword": SECRET},
+    "name and value": {"env": [{"name": "API_TOKEN", "value": SECRET}]},
+    "a string of JSON": {"text": json.dumps({"password": SECRET})},
+    "twice": {"text": json.dumps({"t": json.dumps([{"api_key": SECRET}])})},
+    "five times": {"a": json.dumps(json.dumps({"b": json.dumps({"secret": SECRET})}))},
+    "JSON among text": {"text": f'config: {{"token": "{SECRET}"}} done'},
+    "escaped JSON among text": {"text": f'say "{{\\"token\\": \\"{SECRET}\\"}}" done'},
+    "a quote inside": {"text": f'x "password": "a\\"{SECRET}" y'},
+    "an assignment": {"text": f"export DB_PASSWORD={SECRET}\nPATH=/bin"},
+    "a shell's quotes": {"text": f"export MY_SECRET='{SECRET} {SECRET}'"},
+    "a header": {"text": f"> Authorization: Bearer {SECRET}"},
+    "another header": {"text": f"Authorization: Basic {SECRET}"},
+    "cookies": {"text": f"Cookie: a=1; b={SECRET}\r\nHost: x"},
+    "set cookies": {"headers": {"Set-Cookie": f"sid={SECRET}; Path=/"}},
+    "a query": {"uri": f"https://example.com/?a=1&access_token={SECRET}&b=2"},
+    "a user": {"uri": f"https://me:{SECRET}@example.com/"},
+    "prose": {"text": f"use bearer {SECRET} for it"},
+    "a default in a schema": {
+        "inputSchema": {
+            "properties": {"password": {"type": "string", "default": SECRET}}
+        }
+    },
+    "an enum in a schema": {
+        "properties": {"token": {"anyOf": [{"enum": [SECRET]}, {"const": SECRET}]}}
+    },
+    "no schema": {"properties": {"password": SECRET}},
+    "a schema that is none": {"properties": {"password": {"value": SECRET}}},
+}
+
+
+@pytest.mark.parametrize("params", SECRETS.values(), ids=SECRETS)
+@pytest.mark.parametrize("ascii", [True, False])
+def test_secrets_are_redacted(params: Any, ascii: bool) -> None:
+    frame = {"jsonrpc": "2.0", "id": 1, "method": "x", "params": params}
+    data = json.dumps(frame, ensure_ascii=ascii).encode()
+    clean = REDACTION.frame(data)
+    assert SECRET.encode() not in clean
+    assert b"47110815" not in clean
+    assert REDACTED.encode() in clean
+    found = json.loads(clean)
+    assert found.keys() == frame.keys()
+    assert found["params"].keys() == params.keys()
+    assert Nothing().frame(data) == data
+
+
+def test_a_key_that_is_there_twice() -> None:
+    data = b'{"password":"' + SECRET.encode() + b'","password":null}'
+    assert SECRET.encode() not in REDACTION.frame(data)
+
+
+def test_a_key_written_with_escapes() -> None:
+    data = rb'{"\u0070assword":"' + SECRET.encode() + b'"}'
+    assert SECRET.encode() not in REDACTION.frame(data)
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl",
+        "ghp_0123456789abcdefghijABCDEFGHIJ012345",
+        "sk-proj-0123456789abcdefghij",
+        "xoxb-123456789012-abcdefghij",
+        "AKIAIOSFODNN7EXAMPLE",
+        "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----",
+    ],
+)
+def test_tokens_of_a_known_form_wherever_they_are(token: str) -> None:
+    assert REDACTION.text(f"it is {token} .") == f"it is {REDACTED} ."
+    assert token[:30].encode() not in REDACTION.frame(json.dumps([token]).encode())
+
+
+KEPT: dict[str, Any] = {
+    "progress": {"_meta": {"progressToken": "abc-123"}},
+    "pages": {"nextCursor": "abc", "pageToken": "abc"},
+    "counts": {"maxTokens": 100, "usage": {"inputTokens": 3}},
+    "a schema": {
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "password": {"type": "string", "title": "Password", "format": "x"},
+                "token": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+                "secret": True,
+            },
+            "required": ["password", "token"],
+        }
+    },
+    "nothing": {"password": None, "token": "", "secret": False},
+    "an argument": {"arguments": [{"name": "token", "required": True}]},
+    "metadata": {
+        "authorization_servers": ["https://a/"],
+        "token_endpoint": "https://b",
+    },
+    "text": {"text": "Basic information about keys, and a secretary"},
+    "code": {"text": "token = None; password: null"},
+}
+
+
+@pytest.mark.parametrize("params", KEPT.values(), ids=KEPT)
+def test_what_readers_need_is_kept_to_the_byte(params: Any) -> None:
+    data = json.dumps({"params": params}, separators=(",", ":")).encode()
+    assert REDACTION.frame(data) == data
+
+
+def test_without_a_secret_not_a_byte_changes() -> None:
+    data = b'{ "a" : 1.0, "b":1e5, "c":"\xc3\xa9", "a":2 }'
+    assert REDACTION.frame(data) is data
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        (["python", "-m", "weather"], "python -m weather"),
+        (["x", "--token", SECRET, "y"], f"x --token {REDACTED} y"),
+        (["x", "--api-key=" + SECRET], f"x '--api-key={REDACTED}'"),
+        (["env", "DB_PASSWORD=" + SECRET, "x"], f"env 'DB_PASSWORD={REDACTED}' x"),
+        (["x", "--password", "--next"], "x --password --next"),
+        (["x", f"https://u:{SECRET}@h/?key=1"], f"x 'https://{REDACTED}@h/?key=1'"),
+        (["sh", "-c", f"TOKEN={SECRET} run"], f"sh -c 'TOKEN={REDACTED}'"),
+        (["x", "-H", f"Authorization: Bearer {SECRET}"], None),
+        (["x", "a b"], "x 'a b'"),
+    ],
+)
+def test_command_lines(words: list[str], shown: str | None) -> None:
+    found = REDACTION.command(words)
+    assert SECRET not in found
+    assert shown is None or found == shown
+
+
+def test_headers() -> None:
+    names = [
+        "authorization",
+        "cookie",
+        "set-cookie",
+        "x-api-key",
+        "proxy-authorization",
+    ]
+    headers = [(name, SECRET) for name in names]
+    kept = [("accept", "*/*"), ("mcp-session-id", "abc"), ("content-type", "a/b")]
+    found = REDACTION.headers([*headers, *kept, ("x", f"Bearer {SECRET}")])
+    assert found == dict.fromkeys(names, REDACTED) | dict(kept) | {
+        "x": f"Bearer {REDACTED}"
+    }
+
+
+@pytest.mark.parametrize(
+    "name", ["token", "X-Auth-Token", "db.password", "ApiKey", "JWT"]
+)
+def test_names_of_secrets(name: str) -> None:
+    assert is_secret(name)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a" * 10**5, "token" * 10**4, '"token":"' * 10**4, "://" * 10**4, "-" * 10**4,
+     "token=" * 10**4, "eyJ" * 10**4, "\\" * 10**5 + '"', "bearer " * 10**5],
+    ids=lambda text: text[:8],
+)  # fmt: skip
+def test_hostile_text_takes_linear_time(text: str) -> None:
+    """A quadratic expression would not come to an end here."""
+    REDACTION.text(f"key {text}")
+    REDACTION.frame(json.dumps({"key": text}).encode())
+
+
+# --- heads of HTTP ----------------------------------------------------------------------
+
+
+def test_a_head_goes_on_with_what_is_between_neighbours_left_out() -> None:
+    head = request(
+        b"POST /mcp?a=%20b HTTP/1.1\r\nHost:  LOCALHOST:80 \r\nConnection: close, X-Hop\r\n"
+        b"X-Hop: 1\r\nTE: trailers\r\nKeep-Alive: 5\r\nUpgrade: h2c\r\nX-Odd:\t a  b\t\r\n"
+        b"accept-Encoding: gzip, br;q=0.5, deflate\r\nContent-Length: 3\r\nX-\xe9"[
+            :-4
+        ].rstrip()
+    )
+    assert is_loopback(head)
+    assert body_size(head) == 3
+    changes = readable(head) | {b"host": b"example.com"}
+    assert passed_on(head, changes) == (
+        b"POST /mcp?a=%20b HTTP/1.1\r\nHost: example.com\r\nX-Odd:\t a  b\t\r\n"
+        b"accept-Encoding: gzip, deflate\r\nContent-Length: 3\r\nConnection: close\r\n\r\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"GET http://example.com/ HTTP/1.1",
+        b"GET / HTTP/2",
+        b"GET  / HTTP/1.1",
+        b"GET / HTTP/1.1\r\n folded: x",
+        b"GET / HTTP/1.1\r\nbad header: x",
+        b"GET / HTTP/1.1\r\nx: a\nb",
+        b"GET / HTTP/1.1\r\nx : a",
+    ],
+)
+def test_what_is_no_request(head: bytes) -> None:
+    with pytest.raises(ValueError, match=r"no request|a header"):
+        request(head)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        b"Content-Length: 3\r\nTransfer-Encoding: chunked",
+        b"Content-Length: 3\r\nContent-Length: 4",
+        b"Content-Length: +3",
+        b"Transfer-Encoding: gzip, chunked",
+        b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked",
+    ],
+)
+def test_a_body_whose_size_is_said_twice(lines: bytes) -> None:
+    with pytest.raises(ValueError, match=r"bad|unknown or contradicted"):
+        body_size(request(b"POST / HTTP/1.1\r\n" + lines))
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.com",
+        "127.0.0.1.evil.com",
+        "localhost.evil",
+        "127.0.0.1:x",
+        "",
+        "a@localhost",
+    ],
+)
+def test_hosts_that_are_elsewhere(host: str) -> None:
+    assert not is_loopback(request(f"GET / HTTP/1.1\r\nHost: {host}".encode()))
+
+
+# --- live -----------------------------------------------------------------------------
+
+
+def test_a_live_line_is_one_line_of_a_certain_width() -> None:
+    frame = Raw(
+        b'{"id":1,"method":"a\\n\x7f","params":"' + "é\u202e".encode() * 5000 + b'"}'
+    )
+    entry = Entry(t=1.5, source="client", frame=frame)
+    shown = line(entry, 80)
+    assert len(shown) <= 80
+    assert shown.startswith("    1.500 → a\\n\\x7f #1  ")
+    assert shown.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("entry", "shown"),
+    [
+        (Entry(t=0, source="exit", code=-9), "■ the server ended: signal 9"),
+        (Entry(t=0, source="stderr", text="a\x1b[1m"), "!   a\\x1b[1m"),
+        (Entry(t=0, source="client", http=Http(exchange=3, method="GET", path="/m")),
+         "→ GET /m [3]"),
+        (Entry(t=0, source="server", http=Http(exchange=3, status=202, ended=True)),
+         "← HTTP 202 [3]"),
+        (Entry(t=0, source="server", http=Http(exchange=3, ended=True)), "← end [3]"),
+        (Entry(t=0, source="server", frame=Raw(b"[1]")), "← batch  [1]"),
+        (Entry(t=0, source="server", frame=Raw(b'{"id":1}'), cut=True, size=12345678,
+               method="x", ms=3.14159), "← x #1 3.1 ms (12,345,678 bytes)"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_live_lines(entry: Entry, shown: str) -> None:
+    assert line(entry) == f"    0.000 {shown}"
