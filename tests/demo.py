@@ -99,7 +99,7 @@ def over_stdio(source: Path, frames: list[dict[str, Any]]) -> Iterator[tuple[str
         assert server.stdin
         assert server.stdout
         for frame in frames:
-            text = json.dumps(frame)
+            text = json.dumps(frame, separators=(",", ":"))
             yield "→", text
             server.stdin.write(text + "\n")
             if "id" in frame:
@@ -113,7 +113,7 @@ def over_http(url: str, frames: list[dict[str, Any]]) -> Iterator[tuple[str, str
         "Accept": "application/json, text/event-stream",
     }
     for frame in frames:
-        text = json.dumps(frame)
+        text = json.dumps(frame, separators=(",", ":"))
         yield "→", text
         if "_meta" in frame.get("params", {}):
             headers["MCP-Protocol-Version"] = NEWEST
