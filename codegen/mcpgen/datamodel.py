@@ -97,9 +97,11 @@ def models(
         if not (name.isascii() and name.isidentifier()):
             raise _refused(f'"{clip(name, 40)}" is no class name', name)
         _check(schema, definitions, _PREFIX + name)
+    has_attributes = flavour != "typeddict"  # a dict has its keys, and no other names
     aliases = {
         f"{name}.{wire}": python
         for name, names in (fields or {}).items()
+        if has_attributes
         for wire, python in names.items()
         if wire != python
     }

@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from ..client.module import Module
     from .connecting import Access
 
-MAX_BYTES = 64 * 1024 * 1024
-"""Of a listing."""
-
 
 def client(
     target: Annotated[
@@ -255,10 +252,11 @@ def _listing(access: Access | None, source: Path | None) -> Listing:
 
 def _kept(path: Path, shown: str) -> Listing:
     from ..client.listing import parse
+    from ..load import MAX_BYTES
 
     try:
         with path.open("rb") as file:
-            return parse(file.read(MAX_BYTES), shown)
+            return parse(file.read(MAX_BYTES + 1), shown)
     except OSError as error:
         message = f"cannot be read: {error.strerror or error}"
         hint = "this writes it: mcpgen client TARGET -o FILE --record"

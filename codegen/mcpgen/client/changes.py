@@ -24,6 +24,7 @@ _KINDS = {
 class _Method:
     shown: str
     """What it is for, as the server calls it."""
+    name: str
     parameters: Mapping[str, str]
     returns: str
     doc: str
@@ -52,6 +53,7 @@ def _methods(module: ast.Module) -> dict[str, _Method]:
             arguments = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
             found[f"{kind} {target}"] = _Method(
                 f'{kind} "{clip(target, 80)}"',
+                node.name,
                 {a.arg: _said(a.annotation, d) for a, d in arguments},
                 _said(node.returns, None),
                 ast.get_docstring(node) or "",
@@ -88,6 +90,8 @@ def _methods_changed(
         before, after = old[key], new[key]
         for text in _parts_changed("argument", before.parameters, after.parameters):
             yield f"{after.shown}: {text}"
+        if before.name != after.name:
+            yield f"{after.shown}: its method is now called {clip(after.name, 80)}"
         if before.returns != after.returns:
             what = _arrow(before.returns, after.returns)
             yield f"{after.shown}: its result is another: {what}"
@@ -136,7 +140,8 @@ def _parts_changed(
         if name not in old:
             yield f"{what} {name} is new: {clip(new[name], 100)}"
         elif old[name] != new[name]:
-            yield f"{what} {name}: {_arrow(old[name], new[name])}".replace("  ", " ")
+            where = f"{what} {name}" if name else "it is another"
+            yield f"{where}: {_arrow(old[name], new[name])}"
 
 
 def _arrow(old: str, new: str) -> str:

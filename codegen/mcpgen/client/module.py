@@ -100,7 +100,8 @@ class _Generator:
             for tool in tools
             if (definition := self._unfolded(tool, flat))
         }
-        kept = dict(_reachable(flat, [*unfolded.values(), *self._results(flat)]))
+        used = [*unfolded.values(), *self._results(flat)]
+        kept = dict(sorted(_reachable(flat, used)))
         made = models(
             {**kept, **unfolded},
             self.request.flavour,

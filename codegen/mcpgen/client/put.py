@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import tempfile
 from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
@@ -107,6 +106,8 @@ def refuse_listing(path: Path, shown: str) -> None:
 def put(path: Path, text: str, shown: str) -> bool:
     """Replace a file in one step; False when it was like that already."""
     _refuse_odd(path, shown)
+    import tempfile  # here, as it takes a while
+
     data = text.encode()
     try:
         if path.is_file() and path.read_bytes() == data:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import msgspec
 from msgspec import UNSET
@@ -15,7 +15,6 @@ from ..uritemplate import Template
 from . import Client
 
 T = TypeVar("T")
-Self = TypeVar("Self", bound="TypedClient")
 
 ContentBlock = types.ContentBlock
 GetPromptResult = types.GetPromptResult
@@ -43,11 +42,11 @@ class TypedClient:
         """The client below, for whatever has no method here."""
 
     @classmethod
-    def connect(cls: type[Self], target: Any, **options: Any) -> Self:
+    def connect(cls, target: Any, **options: Any) -> Self:
         """By a command line, a URL, a server object or a transport; see `Client`."""
         return cls(Client.connect(target, **options))
 
-    async def __aenter__(self: Self) -> Self:
+    async def __aenter__(self) -> Self:
         await self.client.__aenter__()
         return self
 
