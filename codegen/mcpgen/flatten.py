@@ -344,10 +344,9 @@ class _Flattening:
 
     def _target(self, at: _Place, schema: Any) -> dict[str, Any]:
         if at.key in self.found:
-            return {"$ref": at.key}
-        if (
-            at.key in self.targets
-        ):  # if still None: it is made of itself and nothing else
+            return OBJECT if at.key in self.unfit else {"$ref": at.key}
+        if at.key in self.targets:
+            # If it is still None, it is made of itself and of nothing else.
             return self.targets[at.key] or ANY
         self.targets[at.key] = None
         made = self._schema(schema, at)
