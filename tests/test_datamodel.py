@@ -235,6 +235,8 @@ def test_what_leads_elsewhere_is_said() -> None:
     flat, found = made("msgspec", Root=ODD["elsewhere"])
     assert [note.code for note in flat.notes] == ["ref-not-followed"] * 2
     assert "a: Any" in found.code
+    flat, _ = made("pydantic", Root=obj(**{"\x1b[31m": {"$ref": "other.json"}}))
+    assert flat.notes[0].place == "Root#/properties/\\u001b[31m"
 
 
 def test_references_cannot_be_unrolled_without_end() -> None:

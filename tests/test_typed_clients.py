@@ -26,7 +26,7 @@ from mcpgen.client.request import Request, class_name
 from mcpgen.config import parse_config
 from mcpgen.datamodel import FLAVOURS, Flavour
 from mcpgen.diagnostics import CompileError
-from mcpgen.runtime.client.typed import ToolFailed
+from mcpgen.runtime import ToolFailed
 from mcpgen.runtime.errors import AnswerError
 from msgspec import UNSET
 from typer.testing import CliRunner, Result
@@ -489,6 +489,33 @@ def test_a_result_is_what_was_promised_or_an_error(load: Any) -> None:
         if flavour != "typeddict":
             with pytest.raises(AnswerError, match="not what its schema says"):
                 asyncio.run(demo(Recorder({"n": "one"})).count())
+
+
+def test_keys_that_no_class_can_have(load: Any) -> None:
+    """A parameter can be called so; a struct of msgspec cannot, wherever it recurs."""
+    recursive = tool("draw", None, ('a"b',), **{'a"b': {}, "again": {"$ref": "#"}})
+    for flavour in FLAVOURS:
+        client = Recorder()
+        demo = load(text_of(listing(recursive), flavour)).DemoClient(client)
+        asyncio.run(demo.draw(a_b=1))
+        assert client.asked == [("draw", {'a"b': 1})]
+
+
+def test_structs_are_told_apart_by_their_constant(load: Any) -> None:
+    def shape(kind: str, size: str) -> Any:
+        size_of = {size: {"type": "number"}}
+        return tool("", None, ("kind", size), kind={"const": kind}, **size_of)[
+            "inputSchema"
+        ]
+
+    either = {"oneOf": [shape("circle", "r"), shape("square", "a"), {"type": "null"}]}
+    output = tool("", None, (), shape=either)["inputSchema"]
+    for flavour in ("msgspec", "pydantic"):
+        module = load(text_of(listing(tool("draw", output)), flavour))
+        client = module.DemoClient(Recorder({"shape": {"kind": "square", "a": 2}}))
+        found = asyncio.run(client.draw())
+        assert found.shape.a == 2
+        assert isinstance(found.shape, module.DrawResultShapeSquare)
 
 
 def test_patterns_choose_by_name() -> None:

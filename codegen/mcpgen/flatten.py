@@ -175,8 +175,8 @@ class _Flattening:
             raise fail(
                 "schema-too-large",
                 f"more than {MAX_NODES} schemas, references followed",
-                file=self.file,
-                pointer=at.key,
+                file=self.file or at.root,
+                pointer=clip(at.pointer, 200),
             )
         if not isinstance(schema, dict) or at.depth > MAX_DEPTH:
             return ANY
@@ -326,8 +326,8 @@ class _Flattening:
                 Diagnostic(
                     "ref-not-followed",
                     f'"$ref": "{clip(str(ref), 80)}" leads out of the schema, or nowhere',
-                    self.file,
-                    at.key,
+                    self.file or at.root,
+                    clip(at.pointer, 200),
                     "what stands there is any value",
                     severity="warning",
                 )
@@ -344,10 +344,9 @@ class _Flattening:
 
     def _target(self, at: _Place, schema: Any) -> dict[str, Any]:
         if at.key in self.found:
-            return {"$ref": at.key}
-        if (
-            at.key in self.targets
-        ):  # if still None: it is made of itself and nothing else
+            return OBJECT if at.key in self.unfit else {"$ref": at.key}
+        if at.key in self.targets:
+            # If it is still None, it is made of itself and of nothing else.
             return self.targets[at.key] or ANY
         self.targets[at.key] = None
         made = self._schema(schema, at)

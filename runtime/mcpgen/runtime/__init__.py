@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from .client import Change as Change
     from .client import Client as Client
     from .client.group import ClientGroup as ClientGroup
+    from .client.typed import ToolFailed as ToolFailed
+    from .client.typed import TypedClient as TypedClient
     from .content import Audio as Audio
     from .content import Embedded as Embedded
     from .content import Image as Image
@@ -52,6 +54,7 @@ _HOMES = {
         "asks": ("Elicit", "ElicitUrl", "Roots", "Sample"),
         "client": ("Change", "Client"),
         "client.group": ("ClientGroup",),
+        "client.typed": ("ToolFailed", "TypedClient"),
         "context": ("Context",),
         "errors": (
             *("AnswerError", "ConnectionClosed", "HttpError", "McpError"),
