@@ -95,17 +95,25 @@ def starting(effort: Effort, made: list[str]) -> Row:
 
 
 def calls_over_stdio(effort: Effort, made: list[str]) -> Iterator[Row]:
-    """`tools/call`, one at a time and many at once."""
-    with StdioServer(made, MODERN) as mine, StdioServer(ours("add"), MODERN) as other:
-        for in_flight in (1, 64):
-            pair = in_turns(
-                partial(mine.time_per_call, CALL, in_flight, effort.duration),
-                partial(other.time_per_call, CALL, in_flight, effort.duration),
-                effort.rounds,
-            )
-            number = "one at a time" if in_flight == 1 else f"{in_flight} in flight"
-            what = f"scaffolded server, stdio call, {number} / ours"
-            yield share(what, *pair, "<= 1.1")
+    """`tools/call`, one at a time and many at once.
+
+    Each round has processes of its own: one may be quicker than another of its kind.
+    """
+    for in_flight in (1, 64):
+        pair = in_turns(
+            partial(_time_per_call, made, in_flight, effort.duration),
+            partial(_time_per_call, ours("add"), in_flight, effort.duration),
+            3 * effort.rounds,
+        )
+        number = "one at a time" if in_flight == 1 else f"{in_flight} in flight"
+        what = f"scaffolded server, stdio call, {number} / ours"
+        yield share(what, *pair, "<= 1.1")
+
+
+def _time_per_call(command: list[str], in_flight: int, duration: float) -> float:
+    with StdioServer(command, MODERN) as server:
+        server.time_per_call(CALL)  # so that all is imported
+        return server.time_per_call(CALL, in_flight, duration)
 
 
 def calls_over_http(effort: Effort, made: list[str]) -> Row:
