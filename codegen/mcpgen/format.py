@@ -111,17 +111,20 @@ def _is_docstring(block: str) -> bool:
 # --- processes ----------------------------------------------------------------------
 
 
+_known: dict[str, _Formatted] = {}
+"""What this process has formatted: several trees of one command share most blocks."""
+
+
 def _format_each(texts: Iterable[str]) -> dict[str, _Formatted]:
-    batches = list(_batches(set(texts)))
+    wanted = set(texts)
+    batches = list(_batches(wanted - _known.keys()))
     jobs = min(_jobs(), len(batches))
     # Beside other threads a fork is not safe.
     alone = jobs < 2 or threading.active_count() > 1
     results = map(_format_batch, batches) if alone else _spread(batches, jobs)
-    return {
-        text: formatted
-        for batch, result in zip(batches, results, strict=True)
-        for text, formatted in zip(batch, result, strict=True)
-    }
+    for batch, result in zip(batches, results, strict=True):
+        _known.update(zip(batch, result, strict=True))
+    return {text: _known[text] for text in wanted}
 
 
 def _spread(batches: list[list[str]], jobs: int) -> Iterable[list[_Formatted]]:

@@ -23,7 +23,7 @@ from .fuzz_process import PATIENCE, Line, stdio
 if sys.platform == "win32":
     pytest.skip("pipes and signals of POSIX", allow_module_level=True)
 
-LIMIT = 60.0
+LIMIT = 180.0
 """Seconds for one test."""
 WINDOW = 25
 """Messages between two balances."""
