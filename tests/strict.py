@@ -21,7 +21,7 @@ def assert_strict(place: Path) -> None:
         "[mypy]\nnamespace_packages = True\nexplicit_package_bases = True\n"
         f"mypy_path = {installed.parent}:{place}\n"
     )
-    options = ["--strict", "--config-file", str(settings), "--cache-dir", "mypy-cache"]
+    options = ["--strict", "--config-file", str(settings)]
     files = sorted(path.name for path in place.glob("*.py"))
     done = run([sys.executable, "-m", "mypy", *options, *files], place)
     assert done.returncode == 0, done.stdout

@@ -67,10 +67,10 @@ def test_verdicts_are_the_oracles_and_nothing_is_lost(
     wrong = [
         str(disagreement)
         for name in bindings.oracle.definitions
-        for disagreement in bindings.compare(name, 40, seed=11)
+        for disagreement in bindings.compare(name, 10, seed=11)
     ]
     assert not wrong, f"{len(wrong)} disagreements:\n" + "\n".join(wrong[:20])
-    assert min(bindings.verdicts.values()) > 500
+    assert min(bindings.verdicts.values()) > 150
 
 
 # --- types ------------------------------------------------------------------------------
@@ -184,8 +184,7 @@ def test_type_checkers_are_content(project: Project) -> None:
     folders = [
         str(project.root / write(made, project.root)) for made in (files, models)
     ]
-    cache = str(project.root / "cache")
-    run("mypy", "--strict", "--cache-dir", cache, folders[0])
+    run("mypy", "--strict", folders[0])
     run("pyright", "--pythonpath", sys.executable, *folders)
 
 

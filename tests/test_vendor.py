@@ -421,7 +421,7 @@ print(sorted(Settings.model_json_schema()["$defs"])[:2])
     printed = python(valid + checks, project / "src").splitlines()
     assert printed[:2] == ["hi debug", "{'x': 1} {'x': 1}"]
     assert "input_schema=ToolInputSchema(type='object'" in printed[2]
-    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", ".cache"]
+    command = [sys.executable, "-m", "mypy", "--strict"]
     done = subprocess.run(
         [*command, "src/app"],
         cwd=project,
@@ -449,7 +449,7 @@ def test_strict_type_checks_pass_where_it_lands(project: Path) -> None:
         "    return tool.name, other.name\n\n\n"
         'server: Server = Server("a")\n'
     )
-    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", ".cache"]
+    command = [sys.executable, "-m", "mypy", "--strict"]
     done = subprocess.run(
         [*command, "--python-executable", str(bare(project)), "src/weather"],
         cwd=project,
