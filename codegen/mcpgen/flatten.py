@@ -17,7 +17,7 @@ from hashlib import sha256
 from typing import Any
 from urllib.parse import unquote
 
-from .datamodel import Flavour
+from .datamodel import MODEL_NAMES, Flavour
 from .diagnostics import Diagnostic, clip, fail
 from .load import MAX_DEPTH, escape, unescape
 from .names import distinct, field_name, is_plain, pascal_case, spelled
@@ -44,20 +44,10 @@ CLASS_RESERVED = frozenset(
     }
 )
 """Names of what a module with models imports."""
-FIELD_RESERVED = frozenset(
-    {
-        *("list", "dict", "str", "int", "float", "bool"),
-        *("self", "cls", "field", "bytes", "tuple", "date", "datetime", "time"),
-        # What a field of a pydantic model must not hide.
-        *("construct", "copy", "from_orm", "json", "parse_file", "parse_obj"),
-        *("parse_raw", "schema", "schema_json", "update_forward_refs", "validate"),
-        *("model_computed_fields", "model_config", "model_construct", "model_copy"),
-        *("model_dump", "model_dump_json", "model_extra", "model_fields"),
-        *("model_fields_set", "model_json_schema", "model_parametrized_name"),
-        *("model_post_init", "model_rebuild", "model_validate", "model_validate_json"),
-        *("model_validate_strings",),
-    }
-)
+FIELD_RESERVED = MODEL_NAMES | {
+    *("list", "dict", "str", "int", "float", "bool"),
+    *("self", "cls", "field", "bytes", "tuple", "date", "datetime", "time"),
+}
 
 
 @dataclass(frozen=True)
