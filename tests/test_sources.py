@@ -91,6 +91,22 @@ def test_the_text_passes_strict_type_checks(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.parametrize("runtime", ["._mcp.runtime", "mcpgen.runtime"])
+@pytest.mark.parametrize("closed", [False, True])
+def test_imports_that_are_not_needed_leave_no_gap(runtime: str, closed: bool) -> None:
+    schema = {"type": "object", "additionalProperties": not closed}
+    api: dict[str, Any] = {
+        "openapi": "3.1.0",
+        "servers": [{"url": "https://a.example"}],
+    }
+    api |= {"paths": {"/a": {"get": {"responses": {"200": {"description": ""}}}}}}
+    for source in ([{"name": "a", "inputSchema": schema}], api):
+        made = texts(json.dumps(source).encode(), "a.json", "a", runtime)["tools.py"]
+        imports = made.partition("async def")[0].rstrip()
+        assert "Server" in imports
+        assert "\n\n\n" not in imports
+
+
 # --- recognising documents --------------------------------------------------------------
 
 TOOL = {"name": "ping", "inputSchema": {"type": "object"}}

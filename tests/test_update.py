@@ -239,6 +239,7 @@ def test_bindings_and_copies_together(project: Path) -> None:
 def test_an_edited_file_stops_it_all(project: Path) -> None:
     vendored(project, OLD, MIDDLE)
     edit(project / PACKAGE / "types.py")
+    assert "\n  1 file differs\n" in run("update", "--dry-run", code=1).stdout
     edit(project / "w/_mcp/protocol" / module_name(OLD) / "types.py")
     (project / PACKAGE / "server.py").unlink()
     shown = refused(project, "update", "--drop", OLD, code=1)

@@ -653,6 +653,13 @@ def test_a_pyproject_that_takes_no_table_is_left_alone(
     refused(project, "vendor", "_mcp", "--validators", "--record")
 
 
+def test_copies_on_one_line_are_to_be_written_as_tables(project: Path) -> None:
+    copy = f'{{path = "_a", parts = ["validators"], versions = ["{MIDDLE}"]}}'
+    (project / "pyproject.toml").write_text(f"[tool.mcpgen]\nvendor = [{copy}]\n")
+    shown = refused(project, "vendor", "_mcp", "--validators", "--record")
+    assert "write it with a table for each: [tool.mcpgen], [[tool.mcpgen.ven" in shown
+
+
 def test_recording_needs_a_project(project: Path) -> None:
     (project / "pyproject.toml").unlink()
     assert "no-project" in refused(project, "vendor", "_mcp", "--types", "--record")

@@ -83,7 +83,8 @@ def require_config(start: Path) -> Config:
         raise fail(
             "no-project",
             "there is no pyproject.toml with a [tool.mcpgen] table here or above",
-            hint='run this inside your project, after adding: [tool.mcpgen] output = "src/…"',
+            hint="run this inside your project; bindings begin with [tool.mcpgen] "
+            'output = "src/…", copies with: mcpgen vendor src/package/_mcp --record',
         )
     return config
 

@@ -10,7 +10,6 @@ left. What they cannot say becomes less exact, never wrong: in the end, any valu
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -18,7 +17,7 @@ from hashlib import sha256
 from typing import Any
 from urllib.parse import unquote
 
-from .datamodel import Flavour
+from .datamodel import MODEL_NAMES, Flavour
 from .diagnostics import Diagnostic, clip, fail
 from .load import MAX_DEPTH, escape, unescape
 from .names import distinct, field_name, is_plain, pascal_case, spelled
@@ -31,8 +30,6 @@ MAX_VALUES = 200
 
 ANY: dict[str, Any] = {}
 _SCALARS = ("string", "integer", "number", "boolean", "null")
-_NUMBER_BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
-_LENGTHS = {"string": ("minLength", "maxLength"), "array": ("minItems", "maxItems")}
 _DEFS = re.compile(r"/(?:\$defs|definitions)/([^/]+)")
 
 _UNFIT = re.compile(r'[\\"\0-\x1f]')
@@ -47,20 +44,10 @@ CLASS_RESERVED = frozenset(
     }
 )
 """Names of what a module with models imports."""
-FIELD_RESERVED = frozenset(
-    {
-        *("list", "dict", "str", "int", "float", "bool"),
-        *("self", "cls", "field", "bytes", "tuple", "date", "datetime", "time"),
-        # What a field of a pydantic model must not hide.
-        *("construct", "copy", "from_orm", "json", "parse_file", "parse_obj"),
-        *("parse_raw", "schema", "schema_json", "update_forward_refs", "validate"),
-        *("model_computed_fields", "model_config", "model_construct", "model_copy"),
-        *("model_dump", "model_dump_json", "model_extra", "model_fields"),
-        *("model_fields_set", "model_json_schema", "model_parametrized_name"),
-        *("model_post_init", "model_rebuild", "model_validate", "model_validate_json"),
-        *("model_validate_strings",),
-    }
-)
+FIELD_RESERVED = MODEL_NAMES | {
+    *("list", "dict", "str", "int", "float", "bool"),
+    *("self", "cls", "field", "bytes", "tuple", "date", "datetime", "time"),
+}
 
 
 @dataclass(frozen=True)
@@ -80,18 +67,16 @@ def flatten(
     schemas: Mapping[str, Any],
     flavour: Flavour,
     *,
-    bounds: bool = False,
     parameters: frozenset[str] = frozenset(),
     reserved: frozenset[str] = frozenset(),
     file: str = "",
 ) -> Flat:
     """All schemas as one document; each is a document of its own to begin with.
 
-    The keys are the class names wanted for their roots. With `bounds`, ranges, lengths
-    and patterns are kept: for those who check what others send. `parameters` are roots
-    that become the parameters of a function, and can have keys that no class can.
+    The keys are the class names wanted for their roots. `parameters` are roots that
+    become the parameters of a function, and can have keys that no class can.
     """
-    return _Flattening(schemas, flavour, bounds, parameters, reserved, file).flat()
+    return _Flattening(schemas, flavour, parameters, reserved, file).flat()
 
 
 @dataclass(frozen=True)
@@ -123,14 +108,12 @@ class _Flattening:
         self,
         schemas: Mapping[str, Any],
         flavour: Flavour,
-        bounds: bool,
         parameters: frozenset[str],
         reserved: frozenset[str],
         file: str,
     ) -> None:
         self.schemas = schemas
         self.needs_tags = flavour == "msgspec"
-        self.bounds = bounds
         self.parameters = parameters
         self.reserved = reserved
         self.file = file
@@ -213,27 +196,9 @@ class _Flattening:
         if type == "object":
             return self._object(schema, at)
         if type == "array":
-            items = schema.get("items", True)
-            made = {
-                "type": "array",
-                "items": self._schema(items, at.under("items", "item")),
-            }
-        elif type in _SCALARS:
-            made = {"type": type}
-        else:
-            return ANY
-        return made | self._bounds(type, schema)
-
-    def _bounds(self, type: str, schema: dict[str, Any]) -> dict[str, Any]:
-        if not self.bounds:
-            return {}
-        keys = (
-            _NUMBER_BOUNDS if type in ("integer", "number") else _LENGTHS.get(type, ())
-        )
-        found = {key: schema[key] for key in keys if _is_bound(schema.get(key))}
-        if type == "string" and _is_pattern(schema.get("pattern")):
-            found["pattern"] = schema["pattern"]
-        return found
+            items = self._schema(schema.get("items", True), at.under("items", "item"))
+            return {"type": "array", "items": items}
+        return {"type": type} if type in _SCALARS else ANY
 
     def _object(self, schema: dict[str, Any], at: _Place) -> dict[str, Any]:
         properties = _properties(schema)
@@ -483,7 +448,8 @@ def _says_something(schema: Any) -> bool:
 def _values(values: list[Any]) -> dict[str, Any]:
     """Constants that annotations can say; of others, and of too many, the types."""
     is_sayable = all(
-        v is None or type(v) is str or (type(v) is int and _is_bound(v)) for v in values
+        v is None or type(v) is str or (type(v) is int and abs(v) < 2**63)
+        for v in values
     )
     if (
         is_sayable
@@ -513,18 +479,6 @@ def _merged(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
         for name in part["required"]
     ]
     return made | ({"required": needed} if needed else {})
-
-
-def _is_bound(value: Any) -> bool:
-    """A number that fits into what checks it."""
-    return type(value) in (int, float) and math.isfinite(value) and abs(value) < 2**63
-
-
-def _is_pattern(value: Any) -> bool:
-    try:
-        return isinstance(value, str) and bool(re.compile(value))
-    except (re.error, OverflowError, RecursionError):
-        return False
 
 
 def _words(pointer: str) -> tuple[str, ...]:

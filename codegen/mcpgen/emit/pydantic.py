@@ -19,7 +19,7 @@ from typing import Any, TypeGuard
 
 import jinja2
 
-from ..datamodel import models
+from ..datamodel import MODEL_NAMES, models
 from ..diagnostics import CompileError, clip, fail
 from ..ir import (
     All,
@@ -42,6 +42,7 @@ from ..ir import (
 )
 from ..render import pystr
 from .drawers import Drawers, has_default, has_plain_bounds, is_constant
+from .imports import Imports
 from .reading import camel, described, reading_order
 from .schema import schema
 
@@ -62,39 +63,6 @@ _OPTIONS = {
     "target_pydantic_version": "2.14",
 }
 """What keeps the models faithful; that types are strict says `Model`, for all of them."""
-_OF_MODELS = frozenset(
-    # What a model inherits: a field of that name would hide it.
-    [
-        "construct",
-        "copy",
-        "dict",
-        "from_orm",
-        "json",
-        "model_computed_fields",
-        "model_config",
-        "model_construct",
-        "model_copy",
-        "model_dump",
-        "model_dump_json",
-        "model_extra",
-        "model_fields",
-        "model_fields_set",
-        "model_json_schema",
-        "model_parametrized_name",
-        "model_post_init",
-        "model_rebuild",
-        "model_validate",
-        "model_validate_json",
-        "model_validate_strings",
-        "parse_file",
-        "parse_obj",
-        "parse_raw",
-        "schema",
-        "schema_json",
-        "update_forward_refs",
-        "validate",
-    ]
-)
 
 
 def emit(protocol: Protocol, env: jinja2.Environment) -> dict[str, str]:
@@ -105,7 +73,7 @@ def emit(protocol: Protocol, env: jinja2.Environment) -> dict[str, str]:
     context = {
         "protocol": protocol,
         "entries": entries,
-        "imports": module.imports(),
+        "imports": module.imported(),
         "use": module.spelled,
         "exported": sorted([*module.definitions, *names]),
     }
@@ -142,38 +110,18 @@ class _Entry:
     annotation: str = ""
 
 
-class _Module:
+class _Module(Imports):
     """Collects what the module says, and what it must import for that."""
 
     def __init__(self, protocol: Protocol) -> None:
+        super().__init__(_IMPORTED, {d.name: d for d in protocol.definitions})
         self.protocol = protocol
-        self.definitions = {d.name: d for d in protocol.definitions}
         self.drawers = Drawers(protocol)
-        self.used = set(_ALWAYS)
-        """What must be imported."""
+        self.used |= set(_ALWAYS)
         self.names = {name: f"D{n}" for n, name in enumerate(self.definitions)}
         """Definition → its stand-in."""
         self.texts: dict[str, str] = {}
         """Key or constant → its stand-in."""
-
-    def spelled(self, name: str) -> str:
-        """An imported name as the module spells it: a definition may have taken it."""
-        while name in self.definitions:
-            name = f"_{name}"
-        return name
-
-    def imports(self) -> list[tuple[str, str]]:
-        """(module, what is imported from it): only what is used."""
-        found = []
-        for module, names in _IMPORTED.items():
-            spelled = [
-                name if (local := self.spelled(name)) == name else f"{name} as {local}"
-                for name in names
-                if name in self.used
-            ]
-            if spelled:
-                found.append((module, ", ".join(spelled)))
-        return found
 
     # --- what is asked for --------------------------------------------------------------
 
@@ -454,7 +402,7 @@ def _fields(type: Object) -> list[Field]:
     fields = []
     for f in sorted(type.fields, key=reading_order):
         name = f.python_name
-        while name in _OF_MODELS or (name != f.python_name and name in taken):
+        while name in MODEL_NAMES or (name != f.python_name and name in taken):
             name += "_"
         fields.append(replace(f, python_name=name))
     return fields

@@ -37,6 +37,7 @@ from ..ir import (
     Union,
 )
 from ..render import pystr
+from .imports import Imports
 from .reading import described, reading_order
 
 _IMPORTED = {
@@ -57,7 +58,7 @@ def emit(protocol: Protocol, env: jinja2.Environment) -> dict[str, str]:
     context = {
         "protocol": protocol,
         "entries": entries,
-        "imports": module.imports(),
+        "imports": module.imported(),
         "use": module.spelled,
         "exported": sorted([*module.definitions, *names]),
     }
@@ -100,14 +101,13 @@ class _Entry:
 # --- the plan ---------------------------------------------------------------------------
 
 
-class _Module:
+class _Module(Imports):
     """Collects what the module says, and what it must import for that."""
 
     def __init__(self, protocol: Protocol) -> None:
+        super().__init__(_IMPORTED, {d.name: d for d in protocol.definitions})
         self.protocol = protocol
-        self.definitions = {d.name: d for d in protocol.definitions}
-        self.used = {"Codec", "InvalidMessage", "NotJson"}
-        """What must be imported."""
+        self.used |= {"Codec", "InvalidMessage", "NotJson"}
         self.aliases = {
             name: self.annotation(_alias_type(d.type))
             for name, d in self.definitions.items()
@@ -122,30 +122,6 @@ class _Module:
         self.made_of = {
             name: frozenset(self._definitions_in(name)) for name in self.definitions
         }
-
-    def use(self, name: str) -> str:
-        """An imported name, to be imported."""
-        self.used.add(name)
-        return self.spelled(name)
-
-    def spelled(self, name: str) -> str:
-        """An imported name as the module spells it: a definition may have taken it."""
-        while name in self.definitions:
-            name = f"_{name}"
-        return name
-
-    def imports(self) -> list[tuple[str, str]]:
-        """(module, what is imported from it): only what is used."""
-        found = []
-        for module, names in _IMPORTED.items():
-            spelled = [
-                name if (local := self.spelled(name)) == name else f"{name} as {local}"
-                for name in names
-                if name in self.used
-            ]
-            if spelled:
-                found.append((module, ", ".join(spelled)))
-        return found
 
     def _definitions_in(self, name: str) -> Iterator[str]:
         """The definitions that a definition's annotations name."""

@@ -32,6 +32,7 @@ from ..ir import (
 )
 from ..render import pystr
 from .drawers import Drawers, has_default, has_plain_bounds, is_constant, literal_kind
+from .imports import Imports
 from .reading import camel, described, reading_order
 
 _IMPORTED = {
@@ -95,26 +96,13 @@ class _Alias:
     recursive: bool
 
 
-class _Module:
+class _Module(Imports):
     """Collects what the module says, and what it must import for that."""
 
     def __init__(self, protocol: Protocol, drawers: Drawers) -> None:
+        super().__init__(_IMPORTED, drawers.definitions)
         self.protocol = protocol
         self.drawers = drawers
-        self.definitions = drawers.definitions
-        self.used: set[str] = set()
-        """What must be imported."""
-
-    def use(self, name: str) -> str:
-        """An imported name, to be imported."""
-        self.used.add(name)
-        return self.spelled(name)
-
-    def spelled(self, name: str) -> str:
-        """An imported name as the module spells it: a definition may have taken it."""
-        while name in self.definitions:
-            name = f"_{name}"
-        return name
 
     def imports(
         self, structs: list[_Struct], aliases: list[_Alias]
@@ -127,16 +115,7 @@ class _Module:
             self.used |= {"TYPE_CHECKING", "Any"}
         if "AnyOf" in self.used:
             self.use("TYPE_CHECKING")
-        found = []
-        for module, names in _IMPORTED.items():
-            spelled = [
-                name if (local := self.spelled(name)) == name else f"{name} as {local}"
-                for name in names
-                if name in self.used
-            ]
-            if spelled:
-                found.append((module, ", ".join(spelled)))
-        return found
+        return self.imported()
 
     # --- annotations ----------------------------------------------------------------
 

@@ -137,7 +137,8 @@ def _happened(done: Done) -> Iterator[str]:
         for path, name in published.saved:
             yield f"  your edits of {path} are kept in {name}"
     else:
-        yield f"  {len(tree.differences())} files differ"
+        count = len(tree.differences())
+        yield f"  {count} files differ" if count != 1 else "  1 file differs"
 
 
 def _advice(report: Report) -> Iterator[str]:

@@ -67,7 +67,7 @@ def with_table(file: Path, kind: str, table: Mapping[str, Any]) -> str:
             "config-syntax",
             "does not take a table at its end",
             file=FILE,
-            hint="write [tool.mcpgen] as a table of its own",
+            hint=f"write it with a table for each: [tool.mcpgen], [[tool.mcpgen.{kind}]]",
         )
     return recorded
 
@@ -98,7 +98,7 @@ def write(file: Path, text: str) -> None:
             "config-unwritable",
             f"cannot be written: {error.strerror or error}",
             file=file.name,
-            hint="the copy is made; only its record is missing",
+            hint="everything else is made; run this again when it can be written",
         ) from error
     finally:
         new.unlink(missing_ok=True)

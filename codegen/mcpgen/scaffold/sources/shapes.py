@@ -311,7 +311,7 @@ class _Reader:
         allowed = set(map(str, kinds if isinstance(kinds, list) else [kinds]))
         found: list[str | int | None] = []
         for value in values:
-            kind = _kind_of(value)
+            kind = kind_of(value)
             if kinds is not None and not {kind, *_WIDER.get(kind, ())} & allowed:
                 continue
             if kind not in ("string", "integer", "null") or (
@@ -635,7 +635,8 @@ def _is_plain_object(schema: Json) -> bool:
     )
 
 
-def _kind_of(value: Any) -> str:
+def kind_of(value: Any) -> str:
+    """What JSON Schema calls a value."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -651,7 +652,7 @@ def _json_kinds(shape: Shape) -> Iterator[str]:
         for arm in shape.of:
             yield from _json_kinds(arm)
     elif shape.kind == "literal":
-        yield from {_kind_of(value) for value in shape.values}
+        yield from {kind_of(value) for value in shape.values}
     elif shape.kind == "any":
         yield from (*_SCALARS, "array", "object")
     else:

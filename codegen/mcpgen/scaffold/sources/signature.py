@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ...render import pystr, pyvalue
-from .shapes import Member, Model, Shape, _kind_of
+from .shapes import Member, Model, Shape, kind_of
 from .types import Types
 
 
@@ -93,12 +93,12 @@ def _without_default(shape: Shape) -> Shape:
 
 def fits(shape: Shape, value: Any) -> bool:
     """Whether a default is one that the type accepts, and that Python can spell."""
-    kind = _kind_of(value)
+    kind = kind_of(value)
     match shape.kind:
         case "any":
             return kind not in ("array", "object")
         case "literal":
-            return any(v == value and _kind_of(v) == kind for v in shape.values)
+            return any(v == value and kind_of(v) == kind for v in shape.values)
         case "union":
             scalar = kind not in ("array", "object")
             return scalar and any(fits(arm, value) for arm in shape.of)
