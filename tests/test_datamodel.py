@@ -51,7 +51,7 @@ def made(flavour: Flavour, **schemas: Any) -> tuple[Flat, Models]:
     return flat, models(flat.definitions, flavour, fields=flat.fields)
 
 
-def obj(required: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]:
+def obj(required: Any = (), **properties: Any) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": list(required)}
 
 

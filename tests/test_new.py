@@ -734,5 +734,5 @@ def test_what_was_said_is_not_asked(here: Path) -> None:
 @pytest.mark.usefixtures("asked")
 @pytest.mark.parametrize("said", ["", "weather\n", "weather\n\ny\n"])
 def test_leaving_the_wizard_writes_nothing(here: Path, said: str) -> None:
-    assert "Aborted" in run(said=said, code=1).stderr
+    run(said=said, code=130)
     assert not everything(here)

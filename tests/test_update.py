@@ -665,9 +665,10 @@ def test_an_interruption_leaves_each_tree_whole(
     for name in ("a", "b"):
         same = _below(now, f"w/{name}/") == _below(before, f"w/{name}/")
         assert same or (project / f"w/{name}/protocol" / module_name(NEWEST)).exists()
-    assert now["pyproject.toml"] == before["pyproject.toml"]
-    # The same again ends what was begun.
-    run(*arguments)
+    begun = (project / "w/a/protocol" / module_name(NEWEST)).exists()
+    assert (now["pyproject.toml"] != before["pyproject.toml"]) == begun
+    # The same again ends what was begun; so does less, once the settings say it.
+    run(*(["update", "--force"] if begun else arguments))
     (project / "w/a/protocol/_issues.py.orig").unlink()
     assert run("check").stdout.count("up to date") == 2
 

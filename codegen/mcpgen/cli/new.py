@@ -92,6 +92,12 @@ def new(
         mcpgen new weather --from openapi.yaml
         mcpgen new weather --from "npx some-server" --dry-run
         mcpgen new    asks
+
+    \b
+    Exit status:
+        0    fine
+        2    an error; nothing was written
+        130  Ctrl-C
     """
     with reporting(format) as notes:
         # Imported here: --help must not wait for what only this command needs.

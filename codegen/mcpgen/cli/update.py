@@ -19,6 +19,7 @@ from .common import Format, report, reporting
 
 if TYPE_CHECKING:
     from ..update.notes import Note
+    from ..update.report import Done
     from ..update.trees import Tree
 
 
@@ -80,7 +81,7 @@ def update(
     from ..update.notes import affected
     from ..update.report import Done, Report, as_json, as_text
     from ..update.trees import trees
-    from ..vendor.record import refuse_link, write
+    from ..vendor.record import refuse_link
 
     with reporting(Format(format.value)) as messages:
         config = require_config(Path.cwd())
@@ -108,9 +109,10 @@ def update(
         write_it = not dry_run and (force or not edited)
         for tree in planned:
             tree.refuse_obstacles()
-        done = tuple(Done(t, t.write() if write_it else None) for t in planned)
-        if write_it and new != old:
-            write(file, new)
+        if write_it:
+            done = _written(planned, file, old, new)
+        else:
+            done = tuple(Done(tree, None) for tree in planned)
         if dry_run and format is Layout.text:
             for line in itertools.chain(
                 _settings_diff(old, new),
@@ -131,6 +133,26 @@ def update(
             report([_in_the_way(path) for path in edited], Format(format.value))
     if edited and not force:
         raise typer.Exit(1)
+
+
+def _written(
+    planned: tuple[Tree, ...], file: Path, old: str, new: str
+) -> tuple[Done, ...]:
+    """Write the settings, then the trees: if that is cut off, the next update goes on."""
+    from ..update.report import Done
+    from ..vendor.record import write
+
+    done: list[Done] = []
+    if new != old:
+        write(file, new)
+    try:
+        for tree in planned:
+            done.append(Done(tree, tree.write()))
+    except BaseException:
+        if new != old and not done:
+            write(file, old)
+        raise
+    return tuple(done)
 
 
 def _adopted(
