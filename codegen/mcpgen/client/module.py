@@ -36,7 +36,10 @@ _METHODS_RESERVED = frozenset(
 _BASE = ("ContentBlock", "GetPromptResult", "ResourceContents", "TypedClient")
 _OPERATORS = "+#./;?&"
 _EXPRESSION = re.compile(rf"\{{([{_OPERATORS}]?)([^{{}}]*)\}}")
-_VARIABLE = re.compile(r"([A-Za-z0-9_.%]+)(\*|:[1-9][0-9]{0,3})?")
+_NAME = r"(?:\w|%[0-9A-Fa-f]{2})(?:\.?(?:\w|%[0-9A-Fa-f]{2}))*"
+_VARIABLE = re.compile(rf"({_NAME})(\*|:[1-9][0-9]{{0,3}})?", re.ASCII)
+_LITERAL = re.compile(r"(?:[^\x00-\x20\x7f\"%<>\\^`{|}]|%[0-9A-Fa-f]{2})*")
+"""What stands between expressions; RFC 6570, section 2.1."""
 _MODULES = ("typing", "typing_extensions")
 
 
@@ -287,15 +290,15 @@ class _Generator:
 
     def _variables(self, template: str) -> dict[str, bool] | None:
         """Variable → must it be given? None where the template is none."""
-        found: dict[str, bool] = {}
-        for operator, listed in _EXPRESSION.findall(template):
-            for text in listed.split(","):
-                variable = _VARIABLE.fullmatch(text)
-                if variable is None:
-                    found.clear()
-                    break
-                found.setdefault(variable[1], operator not in ("?", "&", ";"))
-        if found and not re.search(r"[{}]", _EXPRESSION.sub("", template)):
+        texts = _EXPRESSION.split(template)
+        listed = [
+            (_VARIABLE.fullmatch(text), operator not in ("?", "&", ";"))
+            for operator, variables in zip(texts[1::3], texts[2::3], strict=True)
+            for text in variables.split(",")
+        ]
+        found = {match[1]: is_needed for match, is_needed in listed if match}
+        is_whole = all(match for match, _ in listed)
+        if found and is_whole and all(map(_LITERAL.fullmatch, texts[::3])):
             return found
         self._note(
             "template-malformed",
