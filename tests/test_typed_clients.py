@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import inspect
 import json
 import os
 import re
@@ -28,6 +29,7 @@ from mcpgen.datamodel import FLAVOURS, Flavour
 from mcpgen.diagnostics import CompileError
 from mcpgen.runtime import ToolFailed
 from mcpgen.runtime.errors import AnswerError
+from mcpgen.unions import MAX_ARMS
 from msgspec import UNSET
 from typer.testing import CliRunner, Result
 
@@ -441,15 +443,54 @@ def test_templates_take_their_variables(load: Any) -> None:
         {"name": "file", "uriTemplate": "file:///{+path}{?from,to*}"},
         {"name": "broken", "uriTemplate": "file:///{path"},
         {"name": "odd", "uriTemplate": "file:///{a b}"},
+        {"name": "half", "uriTemplate": "file:///{a..b}{c}"},
+        {"name": "space", "uriTemplate": "file:///{a} {b}"},
+        {"name": "percent", "uriTemplate": "file:///{a%zz}"},
     ]
     found = generate(listing(resourceTemplates=templates), Request(), "DemoClient")
-    assert [note.code for note in found.notes] == ["template-malformed"] * 2
+    assert [note.code for note in found.notes] == ["template-malformed"] * 5
     assert "self, *, path: str, from_: str | UnsetType = UNSET" in " ".join(
         found.text.split()
     )
     client = Recorder()
     asyncio.run(load(found.text).DemoClient(client).read_file(path="a/b", from_="1"))
     assert client.asked == ["file:///a/b?from=1"]
+
+
+def test_a_variable_can_have_any_name(load: Any) -> None:
+    template = {"name": "file", "uriTemplate": "file:///{self}/{template}"}
+    client = Recorder()
+    demo = load(text_of(listing(resourceTemplates=[template]))).DemoClient(client)
+    asyncio.run(demo.read_file(self_="a", template="b"))
+    assert client.asked == ["file:///a/b"]
+
+
+def test_sections_of_docstrings_stay_apart() -> None:
+    said = """Tell the weather.
+
+    Args:
+        city: Where, which can be said in words so many that they do not stand on a line of
+        their own.
+        days (int, optional): How long.
+
+    Returns:
+        What comes:
+        no more.
+    """
+    made = text_of(listing(tool("forecast") | {"description": inspect.cleandoc(said)}))
+    doc = made.partition("async def forecast")[2].partition('"""')[2]
+    assert inspect.cleandoc(doc.partition('"""')[0]) == inspect.cleandoc(
+        """Tell the weather.
+
+        Args:
+            city: Where, which can be said in words so many that they do not stand on a
+                line of their own.
+            days (int, optional): How long.
+
+        Returns:
+            What comes: no more.
+        """
+    )
 
 
 def test_many_resources_get_no_methods() -> None:
@@ -642,6 +683,40 @@ def test_what_a_server_says_stays_data(
     assert {name for name, _ in client.asked} == set(texts)
     for name, arguments in client.asked:
         assert arguments == {name: "v", "choice": name}
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_what_nobody_could_read_is_any_value(flavour: Flavour) -> None:
+    """A hundred arms and more; and doubling references, which would never be done."""
+    arms = [
+        {"type": "object", "properties": {f"k{n}": {}, "t": {"const": f"t{n}"}}}
+        | {"required": [f"k{n}", "t"]}
+        for n in range(MAX_ARMS + 1)
+    ]
+    doubled: dict[str, Any] = {"D60": {"type": "string"}}
+    for n in range(60):
+        inner = {"$ref": f"#/$defs/D{n + 1}"}
+        both = {"anyOf": [inner, {"additionalProperties": inner}]}
+        doubled[f"D{n}"] = {"type": "array", "items": both}
+    found = tool("a", None, ("few", "many", "deep"))["inputSchema"] | {"$defs": doubled}
+    found["properties"] = {
+        "few": {"anyOf": arms[:2]},
+        "many": {"anyOf": arms},
+        "deep": {"$ref": "#/$defs/D0"},
+    }
+    text = text_of(listing({"name": "a", "outputSchema": found}), flavour)
+    assert "many: dict[str, Any]\n" in text
+    assert "AResultFewT0 | AResultFewT1" in text
+    assert "deep: list[" in text
+    assert len(text) < 10_000
+
+
+def test_no_field_warns_when_it_is_imported(load: Any) -> None:
+    keys = ["model_dump", "model_dumped", "model_validate", "model_config", "copy"]
+    output = {"properties": {key: {} for key in keys}}
+    text = text_of(listing(tool("a", output)), "pydantic")
+    made = load(text).AResult.model_validate(dict.fromkeys(keys, 1))
+    assert made.field_model_dump == 1 == made.field_model_dumped
 
 
 BAD_LISTINGS: dict[str, tuple[bytes, str]] = {
