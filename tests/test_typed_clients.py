@@ -713,7 +713,7 @@ def test_what_nobody_could_read_is_any_value(flavour: Flavour) -> None:
 
 def test_no_field_warns_when_it_is_imported(load: Any) -> None:
     keys = ["model_dump", "model_dumped", "model_validate", "model_config", "copy"]
-    output = {"properties": {key: {} for key in keys}}
+    output: dict[str, Any] = {"properties": {key: {} for key in keys}}
     text = text_of(listing(tool("a", output)), "pydantic")
     made = load(text).AResult.model_validate(dict.fromkeys(keys, 1))
     assert made.field_model_dump == 1 == made.field_model_dumped
