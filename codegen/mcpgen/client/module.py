@@ -329,7 +329,9 @@ class _Generator:
                 needed.setdefault(module, set()).update(wanted)
         groups: list[list[tuple[str, list[str]]]] = [[], [], []]
         for module, names in sorted(needed.items()):
-            kept = sorted(name for name in names if name in self.used)
+            kept = sorted(
+                names & self.used, key=lambda name: (not name.isupper(), name)
+            )
             own = module.endswith(".runtime.client.typed")
             if kept:
                 groups[0 if module == "typing" else 2 if own else 1].append(
