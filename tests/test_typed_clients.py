@@ -338,6 +338,18 @@ def test_the_runtime_is_vendored_beside_it(project: Path) -> None:
     ), done_run.stderr
 
 
+@pytest.mark.parametrize("folder", [".", "src"])
+def test_a_module_in_no_package_has_the_runtime_beside_it(
+    project: Path, folder: str
+) -> None:
+    make = ["--from", "given.json", "-o", f"{folder}/conf_client.py", "--vendor"]
+    for _ in range(2):  # what is recorded is asked for again
+        assert invoke(*make, "--record").exit_code == 0
+    (project / folder / "run.py").write_text("import conf_client\n")
+    done = run([sys.executable, f"{folder}/run.py"], project)
+    assert done.returncode == 0, done.stderr
+
+
 # --- what methods look like -----------------------------------------------------------
 
 
