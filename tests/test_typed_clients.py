@@ -741,6 +741,7 @@ BAD_LISTINGS: dict[str, tuple[bytes, str]] = {
     "nameless": (b'{"tools": [{"name": 7}]}', "not-a-listing"),
     "no-uri": (b'{"resources": [{"name": "a"}]}', "not-a-listing"),
     "surrogate": (b'{"tools": [{"name": "\\ud800"}]}', "not-text"),
+    "infinite": (b'{"tools": [{"name": "a", "x": 1e999}]}', "not-json"),
     "deep": (b'{"tools": ' + b"[" * 10_000 + b"]" * 10_000 + b"}", "too-deep"),
 }
 
