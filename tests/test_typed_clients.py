@@ -524,8 +524,11 @@ def test_schemas_that_are_no_list_of_parameters() -> None:
         {"name": f"t{n}", "inputSchema": s, "outputSchema": s}
         for n, s in enumerate(odd)
     ]
-    text = text_of(listing(*tools, {"name": "bare"}))
-    assert text.count("(self) ->") == len(odd) + 1
+    found = generate(listing(*tools, {"name": "bare"}), Request(), "DemoClient")
+    assert found.text.count("(self) ->") == len(odd) + 1
+    # Those whose schema speaks of arguments that nobody can name.
+    assert [note.code for note in found.notes] == ["arguments-unlisted"] * 2
+    assert ["t3" in found.notes[0].message, "t4" in found.notes[1].message] == [1, 1]
 
 
 def test_a_result_is_what_was_promised_or_an_error(load: Any) -> None:

@@ -177,6 +177,13 @@ class _Generator:
         annotations: Mapping[str, str],
     ) -> Method:
         root = flat.roots[self.inputs[tool["name"]]]
+        if _class_of(root, flat) is None and _takes_more(tool.get("inputSchema")):
+            self._note(
+                "arguments-unlisted",
+                f'the tool "{clip(tool["name"], 80)}" takes arguments that its schema '
+                "does not list",
+                "its method takes none; use: client.client.call_tool(…)",
+            )
         parameters = tuple(self._parameters(root, flat, annotations))
         returns, call, kind = "list[ContentBlock]", "_content", ""
         if output := self.outputs.get(tool["name"]):
@@ -379,6 +386,15 @@ def _class_of(root: Mapping[str, Any], flat: Flat) -> dict[str, Any] | None:
     """The class that a root became, if it became one."""
     found = flat.definitions[_name_of(root)] if "$ref" in root else {}
     return found if "properties" in found else None
+
+
+def _takes_more(schema: Any) -> bool:
+    """Does a schema without properties speak of arguments all the same?"""
+    words = ("required", "additionalProperties", "patternProperties", "$ref")
+    more = (*words, "anyOf", "oneOf", "allOf")
+    return isinstance(schema, dict) and any(
+        schema.get(word) and schema[word] is not True for word in more
+    )
 
 
 def _reachable(flat: Flat, schemas: Iterable[Any]) -> Iterator[tuple[str, Any]]:
