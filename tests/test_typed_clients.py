@@ -796,7 +796,8 @@ def test_changes_are_said_in_words() -> None:
         'tool "kept": its result is another: list[ContentBlock] → KeptResult',
         "model KeptResult is new",
     ]
-    assert changes("class", after) == ["it is not Python any more"]
+    for broken in ("class", "x = " + "-" * 100_000 + "1"):
+        assert changes(broken, after) == ["it is not Python any more"]
 
 
 # --- places and settings --------------------------------------------------------------
