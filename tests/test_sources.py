@@ -235,6 +235,17 @@ def test_yaml_is_read_as_json_would_be() -> None:
     }
 
 
+@pytest.mark.parametrize("shown", ["x.json", "x.yaml"])
+@pytest.mark.parametrize("number", ["1e999", "-1e999", "1.5e400"])
+def test_a_number_beyond_all_bounds_is_refused(shown: str, number: str) -> None:
+    """As `inf`, it would be a name in what is generated."""
+    data = f'{{"tools": [{{"name": "a", "x": {number}}}]}}'
+    if shown == "x.yaml":
+        data = f"tools:\n  - {{name: a, x: {number}}}"
+    with pytest.raises(CompileError, match="too large"):
+        read_document(data.encode(), shown)
+
+
 # --- tools: the same schemas ------------------------------------------------------------
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import inspect
 import json
 import os
 import re
@@ -28,6 +29,7 @@ from mcpgen.datamodel import FLAVOURS, Flavour
 from mcpgen.diagnostics import CompileError
 from mcpgen.runtime import ToolFailed
 from mcpgen.runtime.errors import AnswerError
+from mcpgen.unions import MAX_ARMS
 from msgspec import UNSET
 from typer.testing import CliRunner, Result
 
@@ -336,6 +338,18 @@ def test_the_runtime_is_vendored_beside_it(project: Path) -> None:
     ), done_run.stderr
 
 
+@pytest.mark.parametrize("folder", [".", "src"])
+def test_a_module_in_no_package_has_the_runtime_beside_it(
+    project: Path, folder: str
+) -> None:
+    make = ["--from", "given.json", "-o", f"{folder}/conf_client.py", "--vendor"]
+    for _ in range(2):  # what is recorded is asked for again
+        assert invoke(*make, "--record").exit_code == 0
+    (project / folder / "run.py").write_text("import conf_client\n")
+    done = run([sys.executable, f"{folder}/run.py"], project)
+    assert done.returncode == 0, done.stderr
+
+
 # --- what methods look like -----------------------------------------------------------
 
 
@@ -441,15 +455,54 @@ def test_templates_take_their_variables(load: Any) -> None:
         {"name": "file", "uriTemplate": "file:///{+path}{?from,to*}"},
         {"name": "broken", "uriTemplate": "file:///{path"},
         {"name": "odd", "uriTemplate": "file:///{a b}"},
+        {"name": "half", "uriTemplate": "file:///{a..b}{c}"},
+        {"name": "space", "uriTemplate": "file:///{a} {b}"},
+        {"name": "percent", "uriTemplate": "file:///{a%zz}"},
     ]
     found = generate(listing(resourceTemplates=templates), Request(), "DemoClient")
-    assert [note.code for note in found.notes] == ["template-malformed"] * 2
+    assert [note.code for note in found.notes] == ["template-malformed"] * 5
     assert "self, *, path: str, from_: str | UnsetType = UNSET" in " ".join(
         found.text.split()
     )
     client = Recorder()
     asyncio.run(load(found.text).DemoClient(client).read_file(path="a/b", from_="1"))
     assert client.asked == ["file:///a/b?from=1"]
+
+
+def test_a_variable_can_have_any_name(load: Any) -> None:
+    template = {"name": "file", "uriTemplate": "file:///{self}/{template}"}
+    client = Recorder()
+    demo = load(text_of(listing(resourceTemplates=[template]))).DemoClient(client)
+    asyncio.run(demo.read_file(self_="a", template="b"))
+    assert client.asked == ["file:///a/b"]
+
+
+def test_sections_of_docstrings_stay_apart() -> None:
+    said = """Tell the weather.
+
+    Args:
+        city: Where, which can be said in words so many that they do not stand on a line of
+        their own.
+        days (int, optional): How long.
+
+    Returns:
+        What comes:
+        no more.
+    """
+    made = text_of(listing(tool("forecast") | {"description": inspect.cleandoc(said)}))
+    doc = made.partition("async def forecast")[2].partition('"""')[2]
+    assert inspect.cleandoc(doc.partition('"""')[0]) == inspect.cleandoc(
+        """Tell the weather.
+
+        Args:
+            city: Where, which can be said in words so many that they do not stand on a
+                line of their own.
+            days (int, optional): How long.
+
+        Returns:
+            What comes: no more.
+        """
+    )
 
 
 def test_many_resources_get_no_methods() -> None:
@@ -471,8 +524,11 @@ def test_schemas_that_are_no_list_of_parameters() -> None:
         {"name": f"t{n}", "inputSchema": s, "outputSchema": s}
         for n, s in enumerate(odd)
     ]
-    text = text_of(listing(*tools, {"name": "bare"}))
-    assert text.count("(self) ->") == len(odd) + 1
+    found = generate(listing(*tools, {"name": "bare"}), Request(), "DemoClient")
+    assert found.text.count("(self) ->") == len(odd) + 1
+    # Those whose schema speaks of arguments that nobody can name.
+    assert [note.code for note in found.notes] == ["arguments-unlisted"] * 2
+    assert ["t3" in found.notes[0].message, "t4" in found.notes[1].message] == [1, 1]
 
 
 def test_a_result_is_what_was_promised_or_an_error(load: Any) -> None:
@@ -644,6 +700,40 @@ def test_what_a_server_says_stays_data(
         assert arguments == {name: "v", "choice": name}
 
 
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_what_nobody_could_read_is_any_value(flavour: Flavour) -> None:
+    """A hundred arms and more; and doubling references, which would never be done."""
+    arms = [
+        {"type": "object", "properties": {f"k{n}": {}, "t": {"const": f"t{n}"}}}
+        | {"required": [f"k{n}", "t"]}
+        for n in range(MAX_ARMS + 1)
+    ]
+    doubled: dict[str, Any] = {"D60": {"type": "string"}}
+    for n in range(60):
+        inner = {"$ref": f"#/$defs/D{n + 1}"}
+        both = {"anyOf": [inner, {"additionalProperties": inner}]}
+        doubled[f"D{n}"] = {"type": "array", "items": both}
+    found = tool("a", None, ("few", "many", "deep"))["inputSchema"] | {"$defs": doubled}
+    found["properties"] = {
+        "few": {"anyOf": arms[:2]},
+        "many": {"anyOf": arms},
+        "deep": {"$ref": "#/$defs/D0"},
+    }
+    text = text_of(listing({"name": "a", "outputSchema": found}), flavour)
+    assert "many: dict[str, Any]\n" in text
+    assert "AResultFewT0 | AResultFewT1" in text
+    assert "deep: list[" in text
+    assert len(text) < 10_000
+
+
+def test_no_field_warns_when_it_is_imported(load: Any) -> None:
+    keys = ["model_dump", "model_dumped", "model_validate", "model_config", "copy"]
+    output: dict[str, Any] = {"properties": {key: {} for key in keys}}
+    text = text_of(listing(tool("a", output)), "pydantic")
+    made = load(text).AResult.model_validate(dict.fromkeys(keys, 1))
+    assert made.field_model_dump == 1 == made.field_model_dumped
+
+
 BAD_LISTINGS: dict[str, tuple[bytes, str]] = {
     "no-json": (b"{", "not-json"),
     "array": (b"[]", "not-a-listing"),
@@ -654,6 +744,7 @@ BAD_LISTINGS: dict[str, tuple[bytes, str]] = {
     "nameless": (b'{"tools": [{"name": 7}]}', "not-a-listing"),
     "no-uri": (b'{"resources": [{"name": "a"}]}', "not-a-listing"),
     "surrogate": (b'{"tools": [{"name": "\\ud800"}]}', "not-text"),
+    "infinite": (b'{"tools": [{"name": "a", "x": 1e999}]}', "not-json"),
     "deep": (b'{"tools": ' + b"[" * 10_000 + b"]" * 10_000 + b"}", "too-deep"),
 }
 
@@ -705,7 +796,8 @@ def test_changes_are_said_in_words() -> None:
         'tool "kept": its result is another: list[ContentBlock] → KeptResult',
         "model KeptResult is new",
     ]
-    assert changes("class", after) == ["it is not Python any more"]
+    for broken in ("class", "x = " + "-" * 100_000 + "1"):
+        assert changes(broken, after) == ["it is not Python any more"]
 
 
 # --- places and settings --------------------------------------------------------------

@@ -27,6 +27,8 @@ MAX_NODES = 50_000
 """So many (sub)schemas are read: circles of references can be unrolled without end."""
 MAX_VALUES = 200
 """An enumeration with more values than these is no help as a type."""
+MAX_SIZE = 100
+"""So much may stand at once where a reference is; references to references multiply."""
 
 ANY: dict[str, Any] = {}
 _SCALARS = ("string", "integer", "number", "boolean", "null")
@@ -44,10 +46,15 @@ CLASS_RESERVED = frozenset(
     }
 )
 """Names of what a module with models imports."""
-FIELD_RESERVED = MODEL_NAMES | {
-    *("list", "dict", "str", "int", "float", "bool"),
-    *("self", "cls", "field", "bytes", "tuple", "date", "datetime", "time"),
-}
+_PROTECTED = ("model_dump", "model_validate")
+"""With these no field of a pydantic model can begin without a warning."""
+FIELD_RESERVED = frozenset(
+    {
+        *("list", "dict", "str", "int", "float", "bool"),
+        *("self", "cls", "field", "bytes", "tuple", "date", "datetime", "time"),
+        *(name for name in MODEL_NAMES if not name.startswith(_PROTECTED)),
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -318,6 +325,7 @@ class _Flattening:
         if at.is_shared and ("enum" in made or "anyOf" in made):
             self.places[at.key], self.found[at.key] = at, made | _described(schema)
             made = {"$ref": at.key}
+        made = made if _size(made) <= MAX_SIZE else ANY
         self.targets[at.key] = made
         return made
 
@@ -410,9 +418,9 @@ def _joined(path: str) -> str:
 
 def attribute_name(wire: str) -> str:
     """A key as the name of an attribute or a parameter: its own, wherever possible."""
-    if is_plain(wire) and wire not in FIELD_RESERVED:
-        return wire
-    return field_name(wire, FIELD_RESERVED)
+    is_own = is_plain(wire) and wire not in FIELD_RESERVED
+    name = wire if is_own else field_name(wire, FIELD_RESERVED)
+    return f"field_{name}" if name.startswith(_PROTECTED) else name
 
 
 def _field_names(schema: Mapping[str, Any]) -> dict[str, str]:
@@ -436,6 +444,13 @@ def _properties(schema: Mapping[str, Any]) -> dict[str, Any]:
 def _described(schema: Any) -> dict[str, Any]:
     text = schema.get("description") if isinstance(schema, dict) else None
     return {"description": text} if isinstance(text, str) and text.strip() else {}
+
+
+def _size(schema: Any) -> int:
+    """How many schemas are written out in one that was read."""
+    inside = [schema.get("items"), schema.get("additionalProperties")]
+    inside += [*_properties(schema).values(), *schema.get("anyOf", ())]
+    return 1 + sum(_size(each) for each in inside if each)
 
 
 def _says_something(schema: Any) -> bool:

@@ -92,7 +92,10 @@ def parse_json(data: bytes, file: str) -> Any:
     try:
         text = data.decode("utf-8-sig")
         value = json.loads(
-            text, object_pairs_hook=_no_duplicates, parse_constant=_no_constant
+            text,
+            object_pairs_hook=_no_duplicates,
+            parse_float=finite,
+            parse_constant=_no_constant,
         )
         if "\\u" in text:
             # Half of a surrogate pair is JSON, but no text that could be written.
@@ -176,6 +179,14 @@ def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_constant(text: str) -> Any:
     raise ValueError(f"{text} is not JSON")
+
+
+def finite(text: str) -> float:
+    """A number with a point or an exponent; 1e999 would become what is none."""
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"the number {clip(text, 40)} is too large")
+    return value
 
 
 def _dialect(root: dict[str, Any], file: str) -> str:

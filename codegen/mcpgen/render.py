@@ -179,6 +179,10 @@ _RELATIVE = re.compile(r"\[([^\[\]]+)\]\((?![a-z][a-z0-9+.-]*:)[^()\s]*\)")
 """A Markdown link that leads nowhere outside of the specification's own site."""
 _TARGET = re.compile(r"[A-Za-z_$][\w.$]*")
 _BULLET = re.compile(r"(?:[-*+]|\d{1,3}[.)])\s+")
+_ENTRY = re.compile(r"\s+\*{0,2}\w+(?: \([^()]*\))?:(?:\s|$)")
+"""A line of a docstring's section: `    city: Where it is.`"""
+_SECTION = re.compile(r"(\s*)\w[\w ]*(?:\([^()]*\))?:")
+"""What is alone on the line above lines that are further in: `Returns:`."""
 
 
 def plain_text(text: str) -> str:
@@ -205,6 +209,7 @@ def _wrap(text: str, width: int) -> list[str]:
             lead = first[: len(first) - len(first.lstrip())][: width // 2]
             bullet = _BULLET.match(first.lstrip())
             hang = lead + " " * (len(bullet[0]) if bullet else 0)
+            hang += " " * 4 if _ENTRY.match(first) else ""
             words = " ".join(line.strip() for line in paragraph)
             lines.extend(
                 textwrap.wrap(
@@ -229,9 +234,10 @@ def _wrap(text: str, width: int) -> list[str]:
             if lines and lines[-1]:
                 lines.append("")
         else:
-            if _BULLET.match(line.lstrip()) or line.lstrip().startswith(
-                ("#", "|", ">")
-            ):
+            head = _SECTION.fullmatch(paragraph[0]) if len(paragraph) == 1 else None
+            is_inside = head is not None and line.startswith(f"{head[1]} ")
+            starts = _BULLET.match(line.lstrip()) or _ENTRY.match(line)
+            if is_inside or starts or line.lstrip().startswith(("#", "|", ">")):
                 flush()
             paragraph.append(line.rstrip())
     flush()

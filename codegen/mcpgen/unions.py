@@ -15,6 +15,8 @@ Schema = dict[str, Any]
 
 MAX_NESTING = 12
 """Of lists and dicts in a type; objects have names, and are not nested in it."""
+MAX_ARMS = 100
+"""More are no help as a type, and too many for what reads and compiles types."""
 
 OBJECT: Schema = {"type": "object", "additionalProperties": {}}
 NULL: Schema = {"type": "null"}
@@ -94,6 +96,8 @@ class Unions:
     def _objects(self, classes: list[Schema], maps: list[Schema]) -> list[Schema]:
         if len(classes) + len(maps) < 2:
             return classes + maps
+        if len(classes) > MAX_ARMS:
+            return [OBJECT]
         tag = "" if maps else self._tag(classes)
         if tag:
             return [{"oneOf": classes, "discriminator": {"propertyName": tag}}]

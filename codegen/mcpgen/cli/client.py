@@ -119,13 +119,15 @@ def client(
         2    an error; nothing was written
         130  Ctrl-C
     """
+    if vendor and runtime is None and output is not None:
+        runtime = _vendored_beside(output)
     table: dict[str, object] = {
         key: value
         for key, value in (
             ("include", include),
             ("exclude", exclude),
             ("flavour", flavour),
-            ("runtime", VENDORED if vendor and runtime is None else runtime),
+            ("runtime", runtime),
         )
         if value
     }
@@ -197,6 +199,16 @@ def _place(output: str | None, table: dict[str, object], record: bool) -> _Place
         )
     request = recorded.request if recorded else asked
     return _Place(path, _shown(path, root), root, request, recorded)
+
+
+def _vendored_beside(output: str) -> str:
+    """What a module calls the copy beside it: relative in a package, and only there."""
+    from ..vendor.record import project_root
+
+    folder, root = (Path.cwd() / output).parent, project_root(Path.cwd())
+    is_on_path = folder in (root, root / "src")
+    is_package = not is_on_path or (folder / "__init__.py").is_file()
+    return VENDORED if is_package else VENDORED.removeprefix(".")
 
 
 def _seen_from(root: Path, output: str) -> str:

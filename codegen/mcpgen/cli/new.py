@@ -114,7 +114,11 @@ def new(
         if name is None:
             from .wizard import ask
 
-            wanted = ask(wanted, checked)
+            try:
+                wanted = ask(wanted, checked)
+            except typer.Abort:  # Ctrl-C, or an end of input
+                typer.echo(err=True)
+                raise typer.Exit(130) from None
         module, path = checked(wanted.name)
         request = Request(
             wanted.name,

@@ -34,7 +34,7 @@ def changes(old: str, new: str) -> list[str]:
     """From the old text to the new one, most important first; empty if it is the same."""
     try:
         before, after = ast.parse(old), ast.parse(new)
-    except (SyntaxError, ValueError, RecursionError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ["it is not Python any more"]
     found = [
         *_methods_changed(_methods(before), _methods(after)),

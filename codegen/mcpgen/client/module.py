@@ -36,7 +36,10 @@ _METHODS_RESERVED = frozenset(
 _BASE = ("ContentBlock", "GetPromptResult", "ResourceContents", "TypedClient")
 _OPERATORS = "+#./;?&"
 _EXPRESSION = re.compile(rf"\{{([{_OPERATORS}]?)([^{{}}]*)\}}")
-_VARIABLE = re.compile(r"([A-Za-z0-9_.%]+)(\*|:[1-9][0-9]{0,3})?")
+_NAME = r"(?:\w|%[0-9A-Fa-f]{2})(?:\.?(?:\w|%[0-9A-Fa-f]{2}))*"
+_VARIABLE = re.compile(rf"({_NAME})(\*|:[1-9][0-9]{{0,3}})?", re.ASCII)
+_LITERAL = re.compile(r"(?:[^\x00-\x20\x7f\"%<>\\^`{|}]|%[0-9A-Fa-f]{2})*")
+"""What stands between expressions; RFC 6570, section 2.1."""
 _MODULES = ("typing", "typing_extensions")
 
 
@@ -174,6 +177,13 @@ class _Generator:
         annotations: Mapping[str, str],
     ) -> Method:
         root = flat.roots[self.inputs[tool["name"]]]
+        if _class_of(root, flat) is None and _takes_more(tool.get("inputSchema")):
+            self._note(
+                "arguments-unlisted",
+                f'the tool "{clip(tool["name"], 80)}" takes arguments that its schema '
+                "does not list",
+                "its method takes none; use: client.client.call_tool(…)",
+            )
         parameters = tuple(self._parameters(root, flat, annotations))
         returns, call, kind = "list[ContentBlock]", "_content", ""
         if output := self.outputs.get(tool["name"]):
@@ -287,15 +297,15 @@ class _Generator:
 
     def _variables(self, template: str) -> dict[str, bool] | None:
         """Variable → must it be given? None where the template is none."""
-        found: dict[str, bool] = {}
-        for operator, listed in _EXPRESSION.findall(template):
-            for text in listed.split(","):
-                variable = _VARIABLE.fullmatch(text)
-                if variable is None:
-                    found.clear()
-                    break
-                found.setdefault(variable[1], operator not in ("?", "&", ";"))
-        if found and not re.search(r"[{}]", _EXPRESSION.sub("", template)):
+        texts = _EXPRESSION.split(template)
+        listed = [
+            (_VARIABLE.fullmatch(text), operator not in ("?", "&", ";"))
+            for operator, variables in zip(texts[1::3], texts[2::3], strict=True)
+            for text in variables.split(",")
+        ]
+        found = {match[1]: is_needed for match, is_needed in listed if match}
+        is_whole = all(match for match, _ in listed)
+        if found and is_whole and all(map(_LITERAL.fullmatch, texts[::3])):
             return found
         self._note(
             "template-malformed",
@@ -326,7 +336,9 @@ class _Generator:
                 needed.setdefault(module, set()).update(wanted)
         groups: list[list[tuple[str, list[str]]]] = [[], [], []]
         for module, names in sorted(needed.items()):
-            kept = sorted(name for name in names if name in self.used)
+            kept = sorted(
+                names & self.used, key=lambda name: (not name.isupper(), name)
+            )
             own = module.endswith(".runtime.client.typed")
             if kept:
                 groups[0 if module == "typing" else 2 if own else 1].append(
@@ -374,6 +386,15 @@ def _class_of(root: Mapping[str, Any], flat: Flat) -> dict[str, Any] | None:
     """The class that a root became, if it became one."""
     found = flat.definitions[_name_of(root)] if "$ref" in root else {}
     return found if "properties" in found else None
+
+
+def _takes_more(schema: Any) -> bool:
+    """Does a schema without properties speak of arguments all the same?"""
+    words = ("required", "additionalProperties", "patternProperties", "$ref")
+    more = (*words, "anyOf", "oneOf", "allOf")
+    return isinstance(schema, dict) and any(
+        schema.get(word) and schema[word] is not True for word in more
+    )
 
 
 def _reachable(flat: Flat, schemas: Iterable[Any]) -> Iterator[tuple[str, Any]]:

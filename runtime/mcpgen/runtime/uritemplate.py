@@ -57,7 +57,7 @@ class Template:
         names = [variable.name for part in self._parts for variable in part.variables]
         self.variables = tuple(dict.fromkeys(names))
 
-    def expand(self, **values: object) -> str:
+    def expand(self, /, **values: object) -> str:
         """The URI for strings, numbers, lists and dicts; None is as good as absent."""
         return "".join(_expand(part, values) for part in self._parts)
 

@@ -12,7 +12,7 @@ import re
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...diagnostics import CompileError, clip, fail
-from ...load import MAX_BYTES, parse_json
+from ...load import MAX_BYTES, finite, parse_json
 
 if TYPE_CHECKING:
     import yaml
@@ -99,6 +99,9 @@ def _loader() -> type[yaml.SafeLoader]:
         yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}
         merged = 0
 
+        def construct_yaml_float(self, node: yaml.ScalarNode) -> float:
+            return finite(node.value)
+
         def flatten_mapping(self, node: yaml.MappingNode) -> None:
             """Refuse merges that would not end."""
             for key, value in node.value:
@@ -134,6 +137,7 @@ def _loader() -> type[yaml.SafeLoader]:
                 for key, value in node.value
             }
 
+    Loader.add_constructor("tag:yaml.org,2002:float", Loader.construct_yaml_float)
     for tag, (pattern, first) in _PLAIN.items():
         whole = re.compile(f"(?:{pattern})$")
         Loader.add_implicit_resolver(tag, whole, [c.strip("\0") for c in first])
