@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Mapping
 
 from msgspec import UNSET
 
+from ..headers import meaning
 from .messages import Call
 from .rule import Rule
 from .session import Family
@@ -109,16 +108,6 @@ class Headers(Family):
                 return  # what is not a request need not repeat its method
             told = f"{short(call.method)} lacks {name}"
             self.report(HEADER_MISSING, call.line, told, at)
-        elif given not in (value, REDACTED) and _plain(given) != value:
+        elif given not in (value, REDACTED) and meaning(given) != value:
             told = f'{name} is "{short(given)}", the body has "{short(value)}"'
             self.report(HEADER_MISMATCH, call.line, told, at)
-
-
-def _plain(value: str) -> str | None:
-    """What a header means: text that does not fit into one is written as base64."""
-    if not (value.startswith("=?base64?") and value.endswith("?=")):
-        return value
-    try:
-        return base64.b64decode(value[9:-2], validate=True).decode()
-    except (binascii.Error, UnicodeDecodeError):
-        return None
