@@ -21,8 +21,10 @@ pytestmark = pytest.mark.interop
 CASES = [
     *(("python1", "legacy", transport) for transport in ("stdio", "http", "sse")),
     *(("python2", "auto", transport) for transport in ("stdio", "http")),
+    ("python2", "legacy", "sse"),
     *(("typescript1", "legacy", transport) for transport in ("stdio", "http")),
     *(("typescript2", "auto", transport) for transport in ("stdio", "http")),
+    ("typescript2", "legacy", "sse"),
 ]
 
 

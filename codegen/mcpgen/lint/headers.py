@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
 
+import msgspec
 from msgspec import UNSET
 
 from ..headers import meaning
 from .messages import Call
 from .rule import Rule
 from .session import Family
-from .text import short
-from .words import INITIALIZE, MCP_NAME, PROTOCOL_VERSION, REDACTED
+from .text import short, step
+from .words import CALL, INITIALIZE, MCP_NAME, PROTOCOL_VERSION, REDACTED
 
 HEADER_MISSING = Rule(
     "http-header-missing",
@@ -66,6 +69,8 @@ class Headers(Family):
             value = call.params.get(key) if key and call.params else None
             if isinstance(value, str):
                 self._repeated(call, headers, "Mcp-Name", value, f"params.{key}")
+                if call.method == CALL and call.id is not None:
+                    self._arguments(call, headers, value)
 
     notification = request
 
@@ -111,3 +116,39 @@ class Headers(Family):
         elif given not in (value, REDACTED) and meaning(given) != value:
             told = f'{name} is "{short(given)}", the body has "{short(value)}"'
             self.report(HEADER_MISMATCH, call.line, told, at)
+
+    def _arguments(self, call: Call, headers: Mapping[str, str], tool: str) -> None:
+        """Compare what a tool wants repeated; which that is, its listing says."""
+        if not (mirrored := self.session.listings.mirrored(tool)):
+            return
+        from ..runtime.mirrors import value_at
+
+        arguments = (call.params or {}).get("arguments")
+        for name, path in mirrored.items():
+            given, value = headers.get(name), value_at(path, arguments)
+            shown_name = "-".join(part.capitalize() for part in name.split("-"))
+            at = f"{call.path}.params.arguments" + "".join(map(step, path))
+            if given is None and value is not None:
+                told = f"the call lacks {shown_name}"
+                self.report(HEADER_MISSING, call.line, told, at)
+            elif given is not None and not _same(given, value):
+                told = f'{shown_name} is "{short(given)}", the body has {_json(value)}'
+                self.report(HEADER_MISMATCH, call.line, told, at)
+
+
+def _same(given: str, value: Any) -> bool:
+    """Does a header repeat an argument, as far as the recorder let it be seen?"""
+    if given == REDACTED or value == REDACTED:
+        return True
+    if isinstance(value, bool):
+        return given == ("true" if value else "false")
+    if isinstance(value, int | float):
+        for read in (int, float):
+            with suppress(ValueError):
+                return bool(read(given) == value)
+        return False
+    return meaning(given) == value
+
+
+def _json(value: Any) -> str:
+    return "nothing" if value is None else short(msgspec.json.encode(value).decode())

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from .finding import Finding
+from .listings import Listings
 from .messages import OTHER, Answer, Call, Key, Side
 from .rule import Rule
 from .seen import Id, Seen, compact
@@ -110,6 +111,7 @@ class Session:
         self.late = False
         """Had it begun before the recording did?"""
         self.parties: dict[Side, Party] = {"client": Party(), "server": Party()}
+        self.listings = Listings()
         self.families: list[Family] = []
         self.on_request: list[Callable[[Call], None]] = []
         self.on_notification: list[Callable[[Call], None]] = []
