@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import threading
+import time
 from base64 import b64encode
 from typing import Any
 
@@ -80,6 +81,24 @@ def test_a_recorder_that_fails_holds_nobody_up(
     said = capfd.readouterr().err
     assert said.count("not recorded") == 1
     assert "no more" in said
+
+
+def test_what_is_not_recorded_in_time_is_told_of(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("mcpgen.trace.backlog.FAREWELL", 0.01)
+    go_on = threading.Event()
+
+    class Slow(Taken):
+        def take(self, t: float, what: Any) -> None:
+            go_on.wait()
+
+    backlog = Backlog(lambda since: Slow(0))
+    backlog.start()
+    backlog.note("a", 1)
+    backlog.close()
+    assert "the end of the session is not recorded" in capfd.readouterr().err
+    go_on.set()
 
 
 # --- frames ---------------------------------------------------------------------------
@@ -307,6 +326,17 @@ def test_secrets_are_redacted(params: Any, ascii: bool) -> None:
     assert found.keys() == frame.keys()
     assert found["params"].keys() == params.keys()
     assert Nothing().frame(data) == data
+
+
+@pytest.mark.parametrize("size", [3000, 3 * 10**6])
+def test_an_image_is_not_searched_for_secrets(size: int) -> None:
+    image = b64encode(random.Random(size).randbytes(size)).decode()
+    began = time.process_time()
+    assert REDACTION.text(image) is image
+    data = json.dumps({"data": image, "text": "a bearer"}).encode()
+    assert REDACTION.frame(data) == data
+    # Searching takes seconds, in which nothing would be passed on.
+    assert time.process_time() - began < 1
 
 
 def test_a_key_that_is_there_twice() -> None:

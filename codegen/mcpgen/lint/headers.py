@@ -147,7 +147,7 @@ def _same(given: str, value: Any) -> bool:
             with suppress(ValueError):
                 return bool(read(given) == value)
         return False
-    return meaning(given) == value
+    return isinstance(value, str) and meaning(given) == value
 
 
 def _json(value: Any) -> str:

@@ -74,6 +74,8 @@ _KNOWN = re.compile(
 )
 _FLAGS = {"-u", "--user", "--key"}
 """Of a command: `user:password`, as curl has it, and a key or the file of one."""
+_DATA = re.compile(r"[A-Za-z0-9+/\r\n]{1000,}+={0,2}\s*")
+"""An image or the like, in base64: nothing in it has a form, and it may be long."""
 _PLAIN = {"null", "true", "false", "None", "True", "False"}
 _DEEPEST = 5
 """So many times JSON may be a string inside of JSON."""
@@ -254,6 +256,8 @@ def _schema(value: Any, depth: int) -> Any:
 
 
 def _text(text: str, depth: int) -> str:
+    if _DATA.fullmatch(text):
+        return text
     if not _may_hold(text.encode("utf-8", "surrogatepass")):
         return text
     begin = text.lstrip()[:1]
