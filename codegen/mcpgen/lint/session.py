@@ -132,6 +132,17 @@ class Session:
             if kind.refusal is not Family.refusal:
                 self.on_refusal.append(family.refusal)
 
+    def scoped(self, call: Call, id: Id) -> Key:
+        """An id, or a token, where it counts.
+
+        Stateless exchanges over HTTP share nothing, not even ids; what comes on one
+        stream of events does.
+        """
+        http = call.entry.http
+        if http and call.version.modern and not self.event_source:
+            return (http.exchange, id)
+        return id
+
     def peer(self, side: Side) -> Party:
         """The other side."""
         return self.parties[OTHER[side]]
