@@ -429,6 +429,38 @@ def test_a_session_that_began_before_its_recording_is_taken_as_it_is() -> None:
     assert {found.rule for found in findings} == {"result-invalid"}
 
 
+def test_sessions_over_one_stream_each_are_told_apart() -> None:
+    """HTTP+SSE: each client's stream says where it is to send its messages."""
+    entries, late = [], []
+    for number, name in enumerate("ab"):
+        stream, post, way = 10 * number, 10 * number + 1, f"/messages?id={name}"
+        opening = Http(exchange=stream, method="GET", path="/sse", headers={})
+        kind = {"content-type": "text/event-stream"}
+        status = Http(exchange=stream, status=200, headers=kind)
+        event = Http(exchange=stream, event="")
+        ask, answer, ready = opened()
+        entries += [
+            Entry(t=0, source="client", http=opening),
+            Entry(t=0, source="server", http=status),
+            Entry(t=0, source="server", text=way, http=event),
+        ]
+        said: list[tuple[Entry, Entry | None]] = [(ask, answer), (ready, None)]
+        said.append((client(id=1, method="ping"), server(id=1, result={})))
+        for at, (asked, answered) in enumerate(said):
+            posted = Http(exchange=post + at, method="POST", path=way, headers={})
+            late.append(replace(asked, http=posted))
+            done = Http(exchange=post + at, status=202, headers={}, ended=True)
+            late.append(Entry(t=0, source="server", http=done))
+            if answered is not None:
+                late.append(replace(answered, http=event))
+    # Both at once; then one after the other has gone.
+    assert not list(lint(header("http"), iter(list(enumerate(entries + late, 2)))))
+    half, gone = len(late) // 2, Entry(t=0, source="client")
+    gone.http = Http(exchange=0, ended=True)
+    order = [*entries[:3], *late[:half], gone, *entries[3:], *late[half:]]
+    assert not list(lint(header("http"), iter(list(enumerate(order, 2)))))
+
+
 META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
     "io.modelcontextprotocol/clientCapabilities": {},
