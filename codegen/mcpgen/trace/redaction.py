@@ -27,6 +27,8 @@ _HINTS = tuple(
     b" sk- sk_ rk_ npm_ pypi- hf_ sg. :aa".split()
 )
 """Without any of these, in lower case, there is no secret that we could tell."""
+LONG = 16 * 1024
+"""Bytes from which on it pays to leave images out before hints are sought."""
 _SECRET = re.compile(
     "passw|passphrase|passcode|^pwd?$|^pin$|^otp$|^pat$|secret|credential"
     "|(?:api|access|private|signing|encryption|auth|account|ssh|shared|master|storage"
@@ -76,6 +78,8 @@ _FLAGS = {"-u", "--user", "--key"}
 """Of a command: `user:password`, as curl has it, and a key or the file of one."""
 _DATA = re.compile(r"[A-Za-z0-9+/\r\n]{1000,}+={0,2}\s*")
 """An image or the like, in base64: nothing in it has a form, and it may be long."""
+_BLOB = re.compile(rb"[A-Za-z0-9+/]{1000,}+={0,2}")
+"""The same in JSON."""
 _PLAIN = {"null", "true", "false", "None", "True", "False"}
 _DEEPEST = 5
 """So many times JSON may be a string inside of JSON."""
@@ -160,6 +164,9 @@ def is_secret(name: str) -> bool:
 
 
 def _may_hold(data: bytes) -> bool:
+    if len(data) > LONG:
+        strings = data.split(b'"')
+        data = b'"'.join(s for s in strings if len(s) < 1000 or not _BLOB.fullmatch(s))
     lower = data.lower()
     # A loop, because a generator takes twice as long and this is done for every frame.
     for hint in _HINTS:  # noqa: SIM110
