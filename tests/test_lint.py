@@ -15,6 +15,7 @@ import pytest
 from mcpgen.cli import app
 from mcpgen.lint import Finding, lint
 from mcpgen.lint.arguments import problems
+from mcpgen.lint.listings import RESULTS
 from mcpgen.lint.rules import FAMILY, RULES, as_markdown
 from mcpgen.lint.sarif import as_sarif
 from mcpgen.lint.seen import LIMIT, Seen
@@ -426,6 +427,38 @@ def test_a_session_that_began_before_its_recording_is_taken_as_it_is() -> None:
     entries = listed(1, 7, [{"name": "x"}], mcp_session_id="old")
     findings = list(lint(header("http"), iter(list(enumerate(entries, 2)))))
     assert {found.rule for found in findings} == {"result-invalid"}
+
+
+def test_sessions_over_one_stream_each_are_told_apart() -> None:
+    """HTTP+SSE: each client's stream says where it is to send its messages."""
+    entries, late = [], []
+    for number, name in enumerate("ab"):
+        stream, post, way = 10 * number, 10 * number + 1, f"/messages?id={name}"
+        opening = Http(exchange=stream, method="GET", path="/sse", headers={})
+        kind = {"content-type": "text/event-stream"}
+        status = Http(exchange=stream, status=200, headers=kind)
+        event = Http(exchange=stream, event="")
+        ask, answer, ready = opened()
+        entries += [
+            Entry(t=0, source="client", http=opening),
+            Entry(t=0, source="server", http=status),
+            Entry(t=0, source="server", text=way, http=event),
+        ]
+        said: list[tuple[Entry, Entry | None]] = [(ask, answer), (ready, None)]
+        said.append((client(id=1, method="ping"), server(id=1, result={})))
+        for at, (asked, answered) in enumerate(said):
+            posted = Http(exchange=post + at, method="POST", path=way, headers={})
+            late.append(replace(asked, http=posted))
+            done = Http(exchange=post + at, status=202, headers={}, ended=True)
+            late.append(Entry(t=0, source="server", http=done))
+            if answered is not None:
+                late.append(replace(answered, http=event))
+    # Both at once; then one after the other has gone.
+    assert not list(lint(header("http"), iter(list(enumerate(entries + late, 2)))))
+    half, gone = len(late) // 2, Entry(t=0, source="client")
+    gone.http = Http(exchange=0, ended=True)
+    order = [*entries[:3], *late[:half], gone, *entries[3:], *late[half:]]
+    assert not list(lint(header("http"), iter(list(enumerate(order, 2)))))
 
 
 META = {
@@ -886,3 +919,104 @@ def test_findings_come_while_entries_are_read() -> None:
 def test_a_recording_may_be_read_from_memory() -> None:
     data = io.BytesIO((ROOT / BAD).read_bytes())
     assert told(lint(*read(data, "memory"))) == [("id-reused", 7, "$.id")]
+
+
+# --- what a listing promises ----------------------------------------------------------
+
+MIRRORED = {
+    "name": "query",
+    "inputSchema": {
+        "type": "object",
+        "properties": {
+            "region": {"type": "string", "x-mcp-header": "Region"},
+            "page": {"type": "integer", "x-mcp-header": "Page"},
+            "live": {"type": "boolean", "x-mcp-header": "Live"},
+            "a b": {
+                "type": "object",
+                "properties": {"zone": {"type": "string", "x-mcp-header": "Zone"}},
+            },
+        },
+    },
+}
+REPEATED = {"region": "Kraków", "page": 2, "live": True, "a b": {"zone": "7"}}
+HEADERS = {
+    "mcp_param_region": "=?base64?S3Jha8Ozdw==?=",
+    "mcp_param_page": "2",
+    "mcp_param_live": "true",
+    "mcp_param_zone": "7",
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "arguments", "expected"),
+    [
+        ({}, {}, []),
+        ({"mcp_param_region": "[redacted]", "mcp_param_page": "2.0"}, {}, []),
+        ({"mcp_param_region": "Oslo"}, {}, [("http-header-mismatch", ".region")]),
+        ({"mcp_param_region": "=?base64?/?="}, {}, [("http-header-mismatch", ".region")]),
+        ({"mcp_param_page": "two"}, {}, [("http-header-mismatch", ".page")]),
+        ({"mcp_param_live": "True"}, {}, [("http-header-mismatch", ".live")]),
+        ({}, {"region": None}, [("http-header-mismatch", ".region")]),
+        ({"mcp_param_zone": None}, {}, [("http-header-missing", '["a b"].zone')]),
+        ({"mcp_param_zone": None}, {"a b": {}}, []),
+    ],
+)  # fmt: skip
+def test_headers_that_repeat_arguments(
+    changes: dict[str, Any], arguments: dict[str, Any], expected: list[tuple[str, str]]
+) -> None:
+    meta = {"_meta": META}
+    head = {"mcp_protocol_version": "2026-07-28", "mcp_method": "tools/list"}
+    tools = {"resultType": "complete", "tools": [MIRRORED], "ttlMs": 0}
+    tools |= {"cacheScope": "public"}
+    params = meta | {"name": "query", "arguments": REPEATED | arguments}
+    given = {k: v for k, v in (HEADERS | changes).items() if v is not None}
+    call = head | {"mcp_method": "tools/call", "mcp_name": "query"} | given
+    done = {"resultType": "complete", "content": []}
+    entries = [
+        over_http(1, client(id=1, method="tools/list", params=meta), **head),
+        over_http(1, server(id=1, result=tools)),
+        over_http(2, client(id=2, method="tools/call", params=params), **call),
+        over_http(2, server(id=2, result=done)),
+    ]
+    findings = list(lint(header("http"), iter(list(enumerate(entries, 2)))))
+    start = "$.params.arguments"
+    assert told(findings) == [(rule, 4, start + path) for rule, path in expected]
+
+
+PROMISED = {
+    "name": "forecast",
+    "inputSchema": {"type": "object"},
+    "outputSchema": {"type": "object", "required": ["low"]},
+}
+
+
+def called(result: dict[str, Any], *before: Entry, version: str = VERSION) -> list[str]:
+    findings = session(
+        *opened(version, tools={"listChanged": True}),
+        client(id=1, method="tools/list"),
+        server(id=1, result={"tools": [PROMISED]}),
+        *before,
+        client(id=2, method="tools/call", params={"name": "forecast"}),
+        server(id=2, result={"content": [], **result}),
+    )
+    return [found.rule for found in findings if found.severity == "error"]
+
+
+def test_what_is_not_promised_is_not_asked_for() -> None:
+    assert called({}) == ["structured-content"]
+    assert called({"structuredContent": {}}) == ["structured-content"]
+    assert called({"structuredContent": {"low": 1}}) == []
+    assert called({"isError": True}) == []
+    assert called({}, version="2025-03-26") == []  # there was no such thing
+    changed = server(method="notifications/tools/list_changed")
+    assert called({}, changed) == []
+
+
+def test_results_of_a_tool_are_compared_only_so_often() -> None:
+    entries = [*opened(tools={}), client(id=1, method="tools/list")]
+    entries.append(server(id=1, result={"tools": [PROMISED]}))
+    for id in range(2, 2 * RESULTS):
+        entries.append(client(id=id, method="tools/call", params={"name": "forecast"}))
+        empty: dict[str, Any] = {"content": [], "structuredContent": {}}
+        entries.append(server(id=id, result=empty))
+    assert len(session(*entries)) == RESULTS

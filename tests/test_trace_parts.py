@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import random
 import threading
+import time
+from base64 import b64encode
 from typing import Any
 
 import pytest
@@ -79,6 +81,24 @@ def test_a_recorder_that_fails_holds_nobody_up(
     said = capfd.readouterr().err
     assert said.count("not recorded") == 1
     assert "no more" in said
+
+
+def test_what_is_not_recorded_in_time_is_told_of(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("mcpgen.trace.backlog.FAREWELL", 0.01)
+    go_on = threading.Event()
+
+    class Slow(Taken):
+        def take(self, t: float, what: Any) -> None:
+            go_on.wait()
+
+    backlog = Backlog(lambda since: Slow(0))
+    backlog.start()
+    backlog.note("a", 1)
+    backlog.close()
+    assert "the end of the session is not recorded" in capfd.readouterr().err
+    go_on.set()
 
 
 # --- frames ---------------------------------------------------------------------------
@@ -276,6 +296,18 @@ SECRETS: dict[str, Any] = {
     "an enum in a schema": {
         "properties": {"token": {"anyOf": [{"enum": [SECRET]}, {"const": SECRET}]}}
     },
+    "words of a command": {"args": ["--api-key", SECRET, "--password=" + SECRET]},
+    "a pair": {"headers": [["Authorization", SECRET], ["Accept", "*/*"]]},
+    "the word of a command": {"text": f"run --token {SECRET} now"},
+    "a connection": {"text": f"Server=x;Pwd={SECRET};"},
+    "a connection of Azure": {"text": f"AccountName=x;AccountKey={SECRET};"},
+    "an @ in a password": {"text": f"postgres://me:a@{SECRET}@host/x"},
+    "a verifier": {"code_verifier": SECRET},
+    "a form": {"text": f"code={SECRET}&code_verifier={SECRET}&assertion={SECRET}"},
+    "a code": {"grant_type": "authorization_code", "code": SECRET},
+    "a code of a device": {"device_code": SECRET},
+    "few letters": {"pin": SECRET, "otp": SECRET, "pw": SECRET, "pat": SECRET},
+    "keys of all sorts": {"ssh_key": SECRET, "accountKey": SECRET},
     "no schema": {"properties": {"password": SECRET}},
     "a schema that is none": {"properties": {"password": {"value": SECRET}}},
 }
@@ -294,6 +326,17 @@ def test_secrets_are_redacted(params: Any, ascii: bool) -> None:
     assert found.keys() == frame.keys()
     assert found["params"].keys() == params.keys()
     assert Nothing().frame(data) == data
+
+
+@pytest.mark.parametrize("size", [3000, 3 * 10**6])
+def test_an_image_is_not_searched_for_secrets(size: int) -> None:
+    image = b64encode(random.Random(size).randbytes(size)).decode()
+    began = time.process_time()
+    assert REDACTION.text(image) is image
+    data = json.dumps({"data": image, "text": "a bearer"}).encode()
+    assert REDACTION.frame(data) == data
+    # Searching takes seconds, in which nothing would be passed on.
+    assert time.process_time() - began < 1
 
 
 def test_a_key_that_is_there_twice() -> None:
@@ -315,6 +358,16 @@ def test_a_key_written_with_escapes() -> None:
         "sk-proj-0123456789abcdefghij",
         "xoxb-123456789012-abcdefghij",
         "AKIAIOSFODNN7EXAMPLE",
+        "ASIAIOSFODNN7EXAMPLE",
+        "AIzaSyD-9tSrke72PouQMnMX-a7eZSW0jkFMBWY",
+        "ya29.a0AfH6SMBx1234567890abcdefghijkl",
+        "glpat-abcdefghij1234567890",
+        "xapp-1-A123-456-abcdef0123456789",
+        "npm_abcdefghijklmnopqrstuvwxyz0123456789",
+        "pypi-AgEIcHlwaS5vcmcCJDAwMDAwMDAw",
+        "hf_abcdefghijklmnopqrstuvwxyzABCDEFGH",
+        "SG.abcdefghijklmnopqrstuv.abcdefghijklmnopqrstuvwxyz0123456789ABCD",
+        "123456789:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw1",
         "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----",
     ],
 )
@@ -345,6 +398,9 @@ KEPT: dict[str, Any] = {
         "token_endpoint": "https://b",
     },
     "text": {"text": "Basic information about keys, and a secretary"},
+    "a list of names": {"required": ["password", "user"], "args": ["token", "x"]},
+    "other codes": {"code": -32602, "text": "exit code: 5, key: value, pin: 3"},
+    "an assertion that failed": {"text": "AssertionError: 1 is not 2"},
     "code": {"text": "token = None; password: null"},
 }
 
@@ -374,6 +430,8 @@ def test_without_a_secret_not_a_byte_changes() -> None:
         ),
         (["sh", "-c", f"TOKEN={SECRET} run"], f"sh -c 'TOKEN={REDACTED}'"),
         (["x", "-H", f"Authorization: Bearer {SECRET}"], None),
+        (["curl", "-u", f"me:{SECRET}"], f"curl -u {REDACTED}"),
+        (["x", "--key", SECRET], f"x --key {REDACTED}"),
         (["x", "a b"], "x 'a b'"),
     ],
 )
@@ -399,6 +457,15 @@ def test_headers() -> None:
     }
 
 
+def test_a_header_that_repeats_an_argument() -> None:
+    coded = f"=?base64?{b64encode(f'Bearer {SECRET} –'.encode()).decode()}?="
+    secret = [("mcp-param-auth", SECRET), ("mcp-param-x", coded)]
+    found = REDACTION.headers(secret)
+    assert found == {name: REDACTED for name, _ in secret}
+    kept = [("mcp-param-x", "=?base64?w6k=?="), ("mcp-param-y", "=?base64?/?=")]
+    assert REDACTION.headers(kept) == dict(kept)
+
+
 @pytest.mark.parametrize(
     "name", ["token", "X-Auth-Token", "db.password", "ApiKey", "JWT"]
 )
@@ -409,7 +476,8 @@ def test_names_of_secrets(name: str) -> None:
 @pytest.mark.parametrize(
     "text",
     ["a" * 10**5, "token" * 10**4, '"token":"' * 10**4, "://" * 10**4, "-" * 10**4,
-     "token=" * 10**4, "eyJ" * 10**4, "\\" * 10**5 + '"', "bearer " * 10**4],
+     "token=" * 10**4, "eyJ" * 10**4, "\\" * 10**5 + '"', "bearer " * 10**4,
+     "--token " * 10**4, "--" * 10**5, "://a@" * 10**4, "SG." * 10**4],
     ids=lambda text: text[:8],
 )  # fmt: skip
 def test_hostile_text_takes_linear_time(text: str) -> None:

@@ -291,7 +291,7 @@ class _Proxied:
     def __exit__(self, *_: object) -> None:
         self._process.terminate()
         try:
-            _, said = self._process.communicate(timeout=STOP_SECONDS)
+            said = self._process.communicate(timeout=STOP_SECONDS)[1]
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.communicate()

@@ -7,6 +7,7 @@ import io
 from pathlib import Path
 
 import pytest
+from mcpgen.lint import lint
 from mcpgen.recording import Entry, read
 from msgspec import UNSET
 
@@ -21,8 +22,10 @@ pytestmark = pytest.mark.interop
 CASES = [
     *(("python1", "legacy", transport) for transport in ("stdio", "http", "sse")),
     *(("python2", "auto", transport) for transport in ("stdio", "http")),
+    ("python2", "legacy", "sse"),
     *(("typescript1", "legacy", transport) for transport in ("stdio", "http")),
     *(("typescript2", "auto", transport) for transport in ("stdio", "http")),
+    ("typescript2", "legacy", "sse"),
 ]
 
 
@@ -52,6 +55,12 @@ def test_all_that_a_client_did_is_recorded(pair: tuple[Seen, Seen]) -> None:
     asked = "sampling/createMessage" in answered
     assert asked == (pair[1].version < "2026-07-28")
     assert not any(entry.cut for entry in found)
+
+
+def test_lint_has_nothing_against_it(pair: tuple[Seen, Seen]) -> None:
+    for data in pair[1].recordings:
+        found = lint(*read(io.BytesIO(data), "recording"))
+        assert [each for each in found if each.severity != "note"] == []
 
 
 def test_the_official_suite_finds_the_same(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Arguments of a tool against its schema; the schema is a stranger's, too.
+"""Values of a tool against its schema; the schema is a stranger's, too.
 
 jsonschema, an extra, decides when it is there. Without it, what a glance shows is told:
 keys that are missing, unknown, or of another type.
@@ -26,16 +26,16 @@ _TYPES: Final[dict[str, tuple[type, ...]]] = {
 }
 
 
-def problems(schema: Any, arguments: Any) -> list[tuple[str, str]]:
-    """Paths inside the arguments, and what is wrong there."""
+def problems(schema: Any, value: Any) -> list[tuple[str, str]]:
+    """Paths inside the value, and what is wrong there."""
     if not isinstance(schema, dict):
         return []
     try:
-        return list(islice(_by_jsonschema(schema, arguments), AT_MOST))
+        return list(islice(_by_jsonschema(schema, value), AT_MOST))
     except ImportError:
-        return list(islice(_at_a_glance(schema, arguments), AT_MOST))
+        return list(islice(_at_a_glance(schema, value), AT_MOST))
     except Exception:
-        # A schema can be wrong in any way, and this is about the arguments.
+        # A schema can be wrong in any way, and this is about the value.
         return []
 
 
@@ -77,8 +77,10 @@ def _ignored(*_: Any) -> Any:
 
 
 def _at_a_glance(schema: dict[str, Any], value: Any) -> Iterator[tuple[str, str]]:
+    kind = schema.get("type")
+    if isinstance(kind, str) and kind in _TYPES and not _is(value, kind):
+        yield "$", f"{kind} is expected"
     if not isinstance(value, dict):
-        yield "$", "an object is expected"
         return
     properties = schema.get("properties")
     properties = properties if isinstance(properties, dict) else {}
@@ -90,7 +92,7 @@ def _at_a_glance(schema: dict[str, Any], value: Any) -> Iterator[tuple[str, str]
         at = f"$.{short(key)}"
         if key not in properties:
             if schema.get("additionalProperties") is False:
-                yield at, "no such argument"
+                yield at, "not allowed"
             continue
         wanted = properties[key].get("type") if isinstance(properties[key], dict) else 0
         if isinstance(wanted, str) and wanted in _TYPES and not _is(item, wanted):

@@ -6,11 +6,10 @@ from typing import Any, Final
 
 from ..diagnostics import did_you_mean
 from .capabilities import needs
-from .listings import Listings
 from .messages import OTHER, Answer, Call
 from .methods import FOLKLORE
 from .rule import Rule
-from .session import Family, Session
+from .session import Family
 from .text import short
 from .versions import LEGACY, MODERN, Version, declared, get, having
 from .words import CALL, DISCOVER, INITIALIZE, READ
@@ -150,10 +149,6 @@ FOLKLORE_CODES: Final = (-32001, -32002, -32003)
 class Errors(Family):
     """What went wrong, as far as the session shows it."""
 
-    def __init__(self, session: Session) -> None:
-        super().__init__(session)
-        self._listings = Listings()
-
     # --- results ----------------------------------------------------------------------
 
     def result(self, answer: Answer, result: Any) -> None:
@@ -162,7 +157,7 @@ class Errors(Family):
         if call is None or not (type(result) is dict or answer.entry.cut):
             return
         result = result or {}
-        self._listings.learn(answer, call, result)
+        self.session.listings.learn(answer, call, result)
         if call.method == CALL and result.get("isError") is True:
             told = f"{short(call.about or 'the tool')}: {_text_of(result)}"
             self.report(TOOL_FAILED, answer.line, told, f"{answer.path}.result")
@@ -172,7 +167,7 @@ class Errors(Family):
         """Compare a call with the listing: do its arguments differ?"""
         hidden = self.session.journal.redacted
         differ = False
-        for path, message, fix, in_arguments in self._listings.differences(call):
+        for path, message, fix, in_arguments in self.session.listings.differences(call):
             if not (hidden and hidden in message):
                 differ = differ or in_arguments
                 self.report(rule, call.line, message, path, fix)

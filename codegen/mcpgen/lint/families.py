@@ -11,6 +11,7 @@ from .methods import Methods
 from .progress import Cancellation, Logs, Progress
 from .session import Family
 from .stateless import Stateless, Subscriptions
+from .structured import Structured
 
 FAMILIES: tuple[type[Family], ...] = (
     Handshake,  # first: what initialize agrees on holds for its own result
@@ -22,6 +23,7 @@ FAMILIES: tuple[type[Family], ...] = (
     Stateless,
     Subscriptions,
     Headers,
+    Structured,
     Errors,
     Ends,
 )

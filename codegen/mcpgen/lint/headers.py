@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
 
+import msgspec
 from msgspec import UNSET
 
+from ..headers import meaning
 from .messages import Call
 from .rule import Rule
 from .session import Family
-from .text import short
-from .words import INITIALIZE, MCP_NAME, PROTOCOL_VERSION, REDACTED
+from .text import short, step
+from .words import CALL, INITIALIZE, MCP_NAME, PROTOCOL_VERSION, REDACTED
 
 HEADER_MISSING = Rule(
     "http-header-missing",
@@ -67,6 +69,8 @@ class Headers(Family):
             value = call.params.get(key) if key and call.params else None
             if isinstance(value, str):
                 self._repeated(call, headers, "Mcp-Name", value, f"params.{key}")
+                if call.method == CALL and call.id is not None:
+                    self._arguments(call, headers, value)
 
     notification = request
 
@@ -109,16 +113,42 @@ class Headers(Family):
                 return  # what is not a request need not repeat its method
             told = f"{short(call.method)} lacks {name}"
             self.report(HEADER_MISSING, call.line, told, at)
-        elif given not in (value, REDACTED) and _plain(given) != value:
+        elif given not in (value, REDACTED) and meaning(given) != value:
             told = f'{name} is "{short(given)}", the body has "{short(value)}"'
             self.report(HEADER_MISMATCH, call.line, told, at)
 
+    def _arguments(self, call: Call, headers: Mapping[str, str], tool: str) -> None:
+        """Compare what a tool wants repeated; which that is, its listing says."""
+        if not (mirrored := self.session.listings.mirrored(tool)):
+            return
+        from ..runtime.mirrors import value_at
 
-def _plain(value: str) -> str | None:
-    """What a header means: text that does not fit into one is written as base64."""
-    if not (value.startswith("=?base64?") and value.endswith("?=")):
-        return value
-    try:
-        return base64.b64decode(value[9:-2], validate=True).decode()
-    except (binascii.Error, UnicodeDecodeError):
-        return None
+        arguments = (call.params or {}).get("arguments")
+        for name, path in mirrored.items():
+            given, value = headers.get(name), value_at(path, arguments)
+            shown_name = "-".join(part.capitalize() for part in name.split("-"))
+            at = f"{call.path}.params.arguments" + "".join(map(step, path))
+            if given is None and value is not None:
+                told = f"the call lacks {shown_name}"
+                self.report(HEADER_MISSING, call.line, told, at)
+            elif given is not None and not _same(given, value):
+                told = f'{shown_name} is "{short(given)}", the body has {_json(value)}'
+                self.report(HEADER_MISMATCH, call.line, told, at)
+
+
+def _same(given: str, value: Any) -> bool:
+    """Does a header repeat an argument, as far as the recorder let it be seen?"""
+    if given == REDACTED or value == REDACTED:
+        return True
+    if isinstance(value, bool):
+        return given == ("true" if value else "false")
+    if isinstance(value, int | float):
+        for read in (int, float):
+            with suppress(ValueError):
+                return bool(read(given) == value)
+        return False
+    return isinstance(value, str) and meaning(given) == value
+
+
+def _json(value: Any) -> str:
+    return "nothing" if value is None else short(msgspec.json.encode(value).decode())

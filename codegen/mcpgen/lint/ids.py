@@ -76,20 +76,18 @@ ERROR_ID = Rule(
 def asked(session: Session, party: Party, call: Call) -> bool:
     """A request comes: does it count? One with an id in flight does not."""
     id: Any = call.id
-    if session.http and call.version.modern and call.entry.http:
-        # Stateless requests share nothing, not even ids.
-        call.key = (call.entry.http.exchange, id)
-    elif id in party.seen:
-        if call.key in party.pending:
-            first = party.pending[id]
+    key = call.key = session.scoped(call, id)
+    if not isinstance(key, tuple):  # else it is known in its exchange only
+        if key not in party.seen:
+            party.seen.add(key)
+        elif key in party.pending:
+            first = party.pending[key]
             party.unreadable += 1
             _reused(session, call, f"is still in flight from line {first.line}")
             return False
-        if not call.version.modern:
+        elif not call.version.modern:
             _reused(session, call, "was used before in this session")
-    else:
-        party.seen.add(id)
-    party.pending[call.key] = call  # type: ignore[index]
+    party.pending[key] = call
     if len(party.pending) > IN_FLIGHT:
         unanswered(session, party.pending.pop(next(iter(party.pending))))
     return True

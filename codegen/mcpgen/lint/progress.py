@@ -106,7 +106,7 @@ class Progress(Family):
         elif type(token) is not int:
             return
         active = self._active[call.sender]
-        key = _scoped(call, token)
+        key = self.session.scoped(call, token)
         if key in active:
             told = f"the token {shown(token)} belongs to a request in flight"
             where = f"{call.path}.params._meta.progressToken"
@@ -128,7 +128,7 @@ class Progress(Family):
             return
         asker = OTHER[call.sender]
         active = self._active[asker]
-        key = _scoped(call, token)
+        key = self.session.scoped(call, token)
         so_far = active.get(key)
         if so_far is None:
             self._stray(call, token, asker)
@@ -157,19 +157,12 @@ class Progress(Family):
             return
         if type(result) is dict and "task" in result:
             return
-        self._active[call.sender].pop(_scoped(call, call.token), None)
+        self._active[call.sender].pop(self.session.scoped(call, call.token), None)
         self._ended[call.sender].add(call.token)
 
     def refusal(self, answer: Answer, error: Any) -> None:
         """No more progress."""
         self.result(answer, None)
-
-
-def _scoped(call: Call, token: int | str) -> Key:
-    """Stateless exchanges over HTTP share no tokens."""
-    if call.entry.http and call.version.modern:
-        return (call.entry.http.exchange, token)
-    return token
 
 
 class Cancellation(Family):
@@ -185,7 +178,8 @@ class Cancellation(Family):
         elif type(id) is not int:
             return
         session = self.session
-        if session.http and call.version.traits.closing_cancels:
+        by_closing = session.http and not session.event_source
+        if by_closing and call.version.traits.closing_cancels:
             requests = session.parties["client"].pending.values()
             if call.sender == "client" and not any(
                 request.id == id and request.method == LISTEN for request in requests

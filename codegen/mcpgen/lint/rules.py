@@ -16,6 +16,7 @@ from . import (
     process,
     progress,
     stateless,
+    structured,
     traffic,
 )
 from .rule import Rule
@@ -25,6 +26,7 @@ MODULES: Final[tuple[tuple[str, ModuleType], ...]] = (
     ("The beginning of a session", handshake),
     ("Requests and answers", ids),
     ("Methods and schema", methods),
+    ("Methods and schema", structured),
     ("Capabilities", capabilities),
     ("Progress, cancellation, logs", progress),
     ("Stateless versions", stateless),

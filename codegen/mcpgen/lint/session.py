@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from .finding import Finding
+from .listings import Listings
 from .messages import OTHER, Answer, Call, Key, Side
 from .rule import Rule
 from .seen import Id, Seen, compact
@@ -110,6 +111,7 @@ class Session:
         self.late = False
         """Had it begun before the recording did?"""
         self.parties: dict[Side, Party] = {"client": Party(), "server": Party()}
+        self.listings = Listings()
         self.families: list[Family] = []
         self.on_request: list[Callable[[Call], None]] = []
         self.on_notification: list[Callable[[Call], None]] = []
@@ -129,6 +131,17 @@ class Session:
                 self.on_result.append(family.result)
             if kind.refusal is not Family.refusal:
                 self.on_refusal.append(family.refusal)
+
+    def scoped(self, call: Call, id: Id) -> Key:
+        """An id, or a token, where it counts.
+
+        Stateless exchanges over HTTP share nothing, not even ids; what comes on one
+        stream of events does.
+        """
+        http = call.entry.http
+        if http and call.version.modern and not self.event_source:
+            return (http.exchange, id)
+        return id
 
     def peer(self, side: Side) -> Party:
         """The other side."""

@@ -239,9 +239,7 @@ class Subscriptions(Family):
     def _find(self, call: Call, named: Any) -> _Subscription | None:
         if type(named) is not int and type(named) is not str:
             return None
-        if call.entry.http:
-            return self._open.get((call.entry.http.exchange, named))
-        return self._open.get(named)
+        return self._open.get(self.session.scoped(call, named))
 
     def _filter(self, call: Call, found: _Subscription) -> None:
         key = FILTERS.get(call.method)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, Final
+from urllib.parse import urljoin, urlsplit
 
 from msgspec import UNSET
 
@@ -79,6 +81,11 @@ def _lacks_meta(message: dict[str, Any]) -> bool:
     return not isinstance(meta, dict) or any(key not in meta for key in needed)
 
 
+def _place(path: Any) -> str:
+    """A path without its query."""
+    return path.partition("?")[0] if isinstance(path, str) else ""
+
+
 class Exchange:
     """One request of HTTP, and all that answers it."""
 
@@ -87,6 +94,7 @@ class Exchange:
         self.line = line
         self.session = session
         self.verb: str = http.method
+        self.place = _place(http.path)
         self.headers: Mapping[str, str] = http.headers or _NONE
         self.opens = False
         """Is initialize in it?"""
@@ -111,7 +119,12 @@ class Traffic:
         self._new = new
         self._sessions: dict[str, Session] = {}
         self._exchanges: dict[int, Exchange] = {}
-        self._posted = False
+        self._posted = Seen()
+        """The paths of POST: a stream of events at another one is that of HTTP+SSE."""
+        self._sources: dict[int, Session] = {}
+        """Sessions over HTTP+SSE, by the exchange that is their stream."""
+        self._endpoints: dict[str, Session] = {}
+        """Where the clients of these send their messages."""
         self._ended = Seen()
         """The ids of sessions that were deleted."""
 
@@ -140,7 +153,9 @@ class Traffic:
             refused = (400, f'the version "{short(spoken, 40)}" is none')
         if named is not None and named in self._ended:
             refused = (404, "the session is over")
-        if named is not None:
+        if http.path in self._endpoints:
+            session = self._endpoints[http.path]
+        elif named is not None:
             session = self._named(named, headers)
         elif opens:
             session = self._opened()
@@ -152,7 +167,8 @@ class Traffic:
                 told = "the header Mcp-Session-Id is missing"
                 self._report(SESSION_MISSING, line, told)
                 refused = (400, "the session id is missing")
-        self._posted = self._posted or http.method == "POST"
+        if http.method == "POST":
+            self._posted.add(_place(http.path))
         exchange = self._exchanges[http.exchange] = Exchange(line, entry, session)
         exchange.opens = opens
         exchange.refused = refused
@@ -177,7 +193,8 @@ class Traffic:
     def _opened(self) -> Session:
         """A session that begins; the one before, if it has no id, is over by that."""
         if self._default.agreed:
-            if self._default not in self._sessions.values():
+            followed = (*self._sessions.values(), *self._sources.values())
+            if self._default not in followed:
                 self._default.end()
             self._default = self._new()
         return self._default
@@ -227,9 +244,8 @@ class Traffic:
         status = exchange.status = http.status
         exchange.type = headers.get("content-type", "").lower()
         fine = 200 <= status < 300
-        if exchange.verb == "GET" and fine and not self._posted:
-            # A stream before anything was sent: HTTP with server-sent events.
-            exchange.session.event_source = "event-stream" in exchange.type
+        if exchange.verb == "GET" and fine and "event-stream" in exchange.type:
+            self._streamed(http.exchange, exchange)
         if exchange.session.event_source:
             return
         if exchange.refused is not None and fine:
@@ -252,6 +268,35 @@ class Traffic:
                 self._ended.add(gone)
             if gone is not None and gone != REDACTED and gone in self._sessions:
                 self._sessions.pop(gone).end()
+
+    def _streamed(self, number: int, exchange: Exchange) -> None:
+        """A stream that nobody posts to, of no session: HTTP with server-sent events."""
+        if "mcp-session-id" in exchange.headers or exchange.place in self._posted:
+            return
+        if self._default.agreed or self._default.event_source:
+            self._default = self._new()
+        exchange.session = self._sources[number] = self._default
+        exchange.session.event_source = True
+        if len(self._sources) > SESSIONS:
+            self._closed(next(iter(self._sources)))
+
+    def _directed(self, exchange: Exchange, endpoint: str) -> None:
+        """The stream says where the client is to send its messages."""
+        with suppress(ValueError):
+            found = urlsplit(urljoin(exchange.place, endpoint.strip()))
+            path = found._replace(scheme="", netloc="", fragment="").geturl()
+            if len(self._endpoints) < 2 * SESSIONS:
+                self._endpoints[path] = exchange.session
+
+    def _closed(self, number: int) -> None:
+        """A stream is over, and with it its session."""
+        if (session := self._sources.pop(number, None)) is None:
+            return
+        for path in [p for p, of in self._endpoints.items() if of is session]:
+            del self._endpoints[path]
+        session.end()
+        if session is self._default:
+            self._default = self._new()
 
     def _issued(self, line: int, exchange: Exchange, name: str | None) -> None:
         if name is None:
@@ -282,7 +327,11 @@ class Traffic:
         """A body, or an event, that is no JSON."""
         http: Any = entry.http
         exchange = self._exchanges.get(http.exchange) if http else None
-        if exchange is None or exchange.session.event_source:
+        if exchange is None:
+            return
+        if exchange.session.event_source:
+            if http.exchange in self._sources:
+                self._directed(exchange, entry.text or "")
             return
         if entry.source == "client":
             exchange.session.parties["client"].refuse()
@@ -303,9 +352,12 @@ class Traffic:
             for call in exchange.session.parties["client"].pending.values():
                 if call.entry.http and call.entry.http.exchange == http.exchange:
                     call.excused = True
+        self._closed(http.exchange)
 
     def end(self) -> None:
         """The recording is over."""
-        sessions = dict.fromkeys([*self._sessions.values(), self._default])
+        sessions = dict.fromkeys(
+            [*self._sessions.values(), *self._sources.values(), self._default]
+        )
         for session in sessions:
             session.end()

@@ -14,6 +14,7 @@ CANCELLED: Final = "notifications/cancelled"
 PROGRESS: Final = "notifications/progress"
 MESSAGE: Final = "notifications/message"
 ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
+TOOLS_CHANGED: Final = "notifications/tools/list_changed"
 UPDATED: Final = "notifications/resources/updated"
 
 SET_LEVEL: Final = "logging/setLevel"
@@ -32,7 +33,7 @@ MCP_NAME: Final = {"tools/call": "name", "prompts/get": "name", "resources/read"
 """Method → the param that the header Mcp-Name repeats."""
 
 FILTERS: Final = {
-    "notifications/tools/list_changed": "toolsListChanged",
+    TOOLS_CHANGED: "toolsListChanged",
     "notifications/prompts/list_changed": "promptsListChanged",
     "notifications/resources/list_changed": "resourcesListChanged",
     "notifications/resources/updated": "resourceSubscriptions",

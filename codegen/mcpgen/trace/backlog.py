@@ -83,11 +83,13 @@ class Backlog:
                 self._room.wait()
 
     def close(self) -> None:
-        """There is no more; wait until all is recorded."""
+        """There is no more; wait until all is recorded, or say that it is not."""
         self._is_closed = True
         self._something.set()
         self._enough.set()
         self._thread.join(FAREWELL)
+        if self._thread.is_alive():
+            warn("the end of the session is not recorded: that took too long")
 
     def _record(self) -> None:
         taker: Taker | None = None

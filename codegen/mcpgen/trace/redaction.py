@@ -16,29 +16,40 @@ from typing import Any
 from msgspec import DecodeError
 from msgspec.json import decode, encode, format
 
+from ..headers import ARGUMENT, meaning
+
 REDACTED = "[redacted]"
 
 _HINTS = tuple(
     b"pass pwd secret token key credential auth cookie bearer basic jwt signature ://"
-    b" sig= code= eyj github_pat ghp_ gho_ ghs_ xox akia sk- sk_ \\".split()
+    b' verifier assertion grant_ redirect_ device "pin" "otp" "pat" "pw" sig= code= \\'
+    b" eyj github_pat ghp_ gho_ ghs_ ghu_ ghr_ glpat- xox xapp akia asia aiza ya29. gocspx"
+    b" sk- sk_ rk_ npm_ pypi- hf_ sg. :aa".split()
 )
 """Without any of these, in lower case, there is no secret that we could tell."""
+LONG = 16 * 1024
+"""Bytes from which on it pays to leave images out before hints are sought."""
 _SECRET = re.compile(
-    "passw|passphrase|^pwd$|secret|credential|apikey|accesskey|privatekey|signingkey"
-    "|encryptionkey|authkey|authorization$|^auth$|cookies?$|bearer$|jwt$|signature$"
-    "|tokens?$|tokenvalue$"
+    "passw|passphrase|passcode|^pwd?$|^pin$|^otp$|^pat$|secret|credential"
+    "|(?:api|access|private|signing|encryption|auth|account|ssh|shared|master|storage"
+    "|subscription)key|authorization$|^auth$|cookies?$|bearer$|jwt$|signature$"
+    "|tokens?$|tokenvalue$|codeverifier$|assertion$|(?:auth|authorization|device)code$"
 )
 _HARMLESS = {"progresstoken", "pagetoken", "nextpagetoken", "continuationtoken"}
 _NAME, _VALUE = ("name", "key", "header", "variable"), ("value", "values")
+_BESIDE_CODE = ("grant_type", "redirect_uri", "code_verifier")
+"""Where one of these is, `code` is that of OAuth, else a number of an error or source."""
 
 # What strings may hold. Quotes may be escaped there, as in JSON inside of a string.
 _KEY = (
     r"[\w.-]{0,64}(?:passw(?:or)?d|passphrase|secret|credential|api[_-]?key|access[_-]?key"
-    r"|private[_-]?key|authorization|cookie|jwt|signature|(?<!progress)(?<!page)token)"
-    r"[\w-]{0,24}|(?<=[?&])(?:key|sig|code)"
+    r"|(?:private|account|ssh|encryption|signing)[_-]?key|authorization|cookie|jwt"
+    r"|signature|code[_-]?verifier|client[_-]?assertion|(?:auth|device)[_-]?code"
+    r"|(?<!progress)(?<!page)token)[\w-]{0,24}|pwd"
+    r"|(?<![^?&#])(?:key|sig|code|assertion)(?==)"
 )
 _ASSIGNED = re.compile(
-    rf"""(?<![\w.-])((?:{_KEY})\\*+["']?\s*+(?::|=>?)\s*+)"""
+    rf"""(?<![\w.-])((?:{_KEY})\\*+["']?\s*+(?::|=>?)\s*+|--(?:{_KEY})\s++(?!-))"""
     r"""(?:"(?P<quoted>(?:[^"\\\n]|\\.)*+)"?"""
     r"""|(?P<escape>\\++)"(?P<escaped>.*?)(?=(?P=escape)"|$)"""
     r"""|'(?P<single>[^'\n]*+)'?"""
@@ -52,14 +63,23 @@ _HEADER = re.compile(
 _SCHEME = re.compile(
     r"\b((?i:bearer)\s++)[\w.~+/=-]{6,}|\b((?i:basic)\s++)(?![a-z]+\b)[\w.~+/=-]{8,}"
 )
-_USER = re.compile(r"(?<=://)[^/?#@\s\"']+@")
+_USER = re.compile(r"(?<=://)[^/?#\s\"']+@")
 _KNOWN = re.compile(
     r"\beyJ[\w-]{8,}\.[\w-]{4,}(?:\.[\w-]*)*"  # a JSON web token
     r"|\b(?:sk|rk)[-_][\w-]{16,}|\bgh[opsur]_\w{20,}|\bgithub_pat_\w{20,}"
-    r"|\bxox[abeoprs]-[\w-]{10,}|\bAKIA[0-9A-Z]{16}\b"
+    r"|\b(?:xox[abeoprs]|xapp|glpat|pypi|GOCSPX)-[\w-]{10,}|\bA[KS]IA[0-9A-Z]{16}\b"
+    r"|\bAIza[\w-]{30,}|\bya29\.[\w.-]{16,}|\bnpm_\w{30,}|\bhf_\w{20,}"
+    r"|\bSG\.[\w-]{16,}\.[\w-]{16,}|\b[0-9]{8,12}:AA[\w-]{30,}"
+    r"|(?<=hooks\.slack\.com/)[\w/]{20,}"
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)",
     re.DOTALL,
 )
+_FLAGS = {"-u", "--user", "--key"}
+"""Of a command: `user:password`, as curl has it, and a key or the file of one."""
+_DATA = re.compile(r"[A-Za-z0-9+/\r\n]{1000,}+={0,2}\s*")
+"""An image or the like, in base64: nothing in it has a form, and it may be long."""
+_BLOB = re.compile(rb"[A-Za-z0-9+/]{1000,}+={0,2}")
+"""The same in JSON."""
 _PLAIN = {"null", "true", "false", "None", "True", "False"}
 _DEEPEST = 5
 """So many times JSON may be a string inside of JSON."""
@@ -87,10 +107,15 @@ class Redaction:
 
     def headers(self, headers: Iterable[tuple[str, str]]) -> dict[str, str]:
         """HTTP headers: what looks secret, and secrets in what does not."""
-        return {
-            name: REDACTED if is_secret(name) else self.text(value)
-            for name, value in headers
-        }
+        return {name: self._header(name, value) for name, value in headers}
+
+    def _header(self, name: str, value: str) -> str:
+        if is_secret(name.removeprefix(ARGUMENT)):
+            return REDACTED
+        said = meaning(value)  # base64 may hide what looks secret
+        if said is not None and (clean := self.text(said)) != said:
+            return clean if said == value else REDACTED
+        return value
 
     def command(self, words: Iterable[str]) -> str:
         """A command line: also `--token abc`, where the value is a word of its own."""
@@ -101,7 +126,7 @@ class Redaction:
                 is_value = False
                 continue
             name, equals, _ = word.partition("=")
-            is_name = bool(name) and is_secret(name.lstrip("-/"))
+            is_name = name in _FLAGS or is_secret(name.lstrip("-/"))
             if is_name and equals:
                 shown.append(f"{name}={REDACTED}")
             else:
@@ -139,6 +164,9 @@ def is_secret(name: str) -> bool:
 
 
 def _may_hold(data: bytes) -> bool:
+    if len(data) > LONG:
+        strings = data.split(b'"')
+        data = b'"'.join(s for s in strings if len(s) < 1000 or not _BLOB.fullmatch(s))
     lower = data.lower()
     # A loop, because a generator takes twice as long and this is done for every frame.
     for hint in _HINTS:  # noqa: SIM110
@@ -159,14 +187,37 @@ def _clean(value: Any, depth: int) -> Any:
     if isinstance(value, str):
         return _text(value, depth)
     if isinstance(value, list):
-        return [_clean(item, depth) for item in value]
+        return _list(value, depth)
     if not isinstance(value, dict):
         return value
-    named = any(is_secret(n) for k in _NAME if isinstance(n := value.get(k), str))
+    hidden: tuple[str, ...] = ()
+    if any(is_secret(n) for k in _NAME if isinstance(n := value.get(k), str)):
+        hidden = _VALUE
+    if any(key in value for key in _BESIDE_CODE):
+        hidden += ("code",)
     return {
-        key: _hidden(item) if named and key in _VALUE else _member(key, item, depth)
+        key: _hidden(item) if key in hidden else _member(key, item, depth)
         for key, item in value.items()
     }
+
+
+def _list(value: list[Any], depth: int) -> list[Any]:
+    """Also words of a command, `--token` before its value, and pairs as of headers."""
+    before: Any = None
+    clean = []
+    for item in value:
+        if isinstance(item, list) and len(item) == 2 and _is_secret_word(item[0]):
+            clean.append([item[0], _hidden(item[1])])
+        elif isinstance(item, str) and _is_secret_word(before, "-") and item[:1] != "-":
+            clean.append(_hidden(item))
+        else:
+            clean.append(_clean(item, depth))
+        before = item
+    return clean
+
+
+def _is_secret_word(value: Any, start: str = "") -> bool:
+    return isinstance(value, str) and value.startswith(start) and is_secret(value)
 
 
 def _member(key: str, value: Any, depth: int) -> Any:
@@ -212,6 +263,8 @@ def _schema(value: Any, depth: int) -> Any:
 
 
 def _text(text: str, depth: int) -> str:
+    if _DATA.fullmatch(text):
+        return text
     if not _may_hold(text.encode("utf-8", "surrogatepass")):
         return text
     begin = text.lstrip()[:1]
