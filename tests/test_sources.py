@@ -995,6 +995,14 @@ def test_a_pattern_of_a_tool_stays_data(make: Make, pattern: str) -> None:
     assert found == schema["properties"]
 
 
+def test_a_pattern_cannot_keep_us_busy(make: Make) -> None:
+    """With backtracking, this one takes for ever on its own default."""
+    slow = {"type": "string", "pattern": "^(a+)+$", "default": "a" * 64 + "!"}
+    schema = {"type": "object", "properties": {"a": slow}}
+    made = make([{"name": "a", "inputSchema": schema}])
+    assert "async def a(a: " in made.source.modules["tools.py"]
+
+
 def test_models_that_recur_are_told_apart_by_where_they_are(make: Make) -> None:
     """Never by a number: two of one name and shape are one, others say whose they are."""
     first = {"Place": {"type": "object", "properties": {"a": {"type": "string"}}}}

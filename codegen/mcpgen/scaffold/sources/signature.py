@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -117,11 +116,8 @@ def fits(shape: Shape, value: Any) -> bool:
         case "number" | "integer":
             return kind in ("integer", shape.kind) and _within(shape, value)
         case "string":
-            return (
-                isinstance(value, str)
-                and _within(shape, len(value))
-                and bool(re.search(shape.limits.get("pattern", ""), value))
-            )
+            # A pattern is a stranger's, too, and could take for ever: it is believed.
+            return isinstance(value, str) and _within(shape, len(value))
         case _:
             return kind == shape.kind
 
