@@ -617,6 +617,7 @@ def wrap(call):
         return call(*args, **kwargs)
     return wrapped
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
 os.rename, os.mkdir, os.rmdir = map(wrap, (os.rename, os.mkdir, os.rmdir))
 Path.write_bytes = wrap(Path.write_bytes)
 put({FILES}, Path(sys.argv[1]))

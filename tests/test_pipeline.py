@@ -47,9 +47,9 @@ def test_rendered_modules_are_formatted_as_by_black(
         return raw
 
     monkeypatch.setattr(pipeline, "format_files", keep)
-    config = parse_config({"output": "out", "versions": VERSIONS}, ROOT)
+    config = parse_config({"output": "out", "versions": SMALL}, ROOT)
     pipeline.generate(config, Catalog(config))
-    assert len(formatting.split(rendered["v2026_07_28/types.py"])) > 50
+    assert len(formatting.split(rendered["v2024_11_05/types.py"])) > 50
     for path, text in format_files(rendered).items():
         if path.endswith(".py"):
             assert text == black.format_str(rendered[path], mode=MODE), path

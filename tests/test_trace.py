@@ -175,13 +175,14 @@ def test_so_is_a_death_by_signal(tmp_path: Path, number: int) -> None:
 
 
 LISTENER = """
-import signal, sys
+import os, signal, sys
 def hear(number, frame):
-    print(signal.Signals(number).name, flush=True)
+    # Not print: a signal may come while one is still under way.
+    os.write(1, signal.Signals(number).name.encode() + b"\\n")
     sys.exit(40 + number)
 for name in ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1"):
     signal.signal(getattr(signal, name), hear)
-print("ready", flush=True)
+os.write(1, b"ready\\n")
 signal.pause()
 """
 

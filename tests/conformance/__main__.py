@@ -126,7 +126,7 @@ def traced(url: str, recording: Path) -> Iterator[str]:
 def _wait_for(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
     deadline = time.monotonic() + START_SECONDS
     while process.poll() is None and time.monotonic() < deadline:
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
         with contextlib.suppress(OSError, http.client.HTTPException):
             connection.request("OPTIONS", "/mcp")
             connection.getresponse().close()  # Any answer is one.

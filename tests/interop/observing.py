@@ -303,7 +303,7 @@ class _Proxied:
 def _wait_for(process: subprocess.Popen[bytes], port: int) -> None:
     deadline = time.monotonic() + START_SECONDS
     while process.poll() is None and time.monotonic() < deadline:
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
         with suppress(OSError, http.client.HTTPException):
             connection.request("OPTIONS", "/mcp")
             connection.getresponse()  # any answer is one

@@ -47,7 +47,7 @@ TRANSPORTS = {
 """What each version can be spoken over."""
 NEWEST = [version for version, era in ERAS.items() if era == "legacy"][-1]
 """Whose errors are sent while no version has been agreed on."""
-PATIENCE = 15.0
+PATIENCE = 60.0
 """Seconds until a frame that must come is given up."""
 
 

@@ -104,7 +104,8 @@ class Connection:
     def end_of_input(self) -> None:
         """Nothing more will be sent; what comes is still read."""
         if self._writer.can_write_eof() and not self._writer.is_closing():
-            self._writer.write_eof()
+            with suppress(OSError):  # the other end may have gone, unnoticed yet
+                self._writer.write_eof()
 
     def drop(self) -> None:
         """Be gone, without a word."""

@@ -15,7 +15,7 @@ from typing import Any
 from .fuzz_oracle import Judge, Key
 
 PROGRAM = Path(__file__).with_name("fuzz_server.py")
-PATIENCE = 15.0
+PATIENCE = 60.0
 """Seconds for anything that the server must do."""
 
 

@@ -25,11 +25,11 @@ from mcpgen.runtime.transports import Connect, Receiver
 
 T = TypeVar("T")
 
-TIME_LIMIT = 10.0
+TIME_LIMIT = 60.0
 """Seconds after which a test has failed, whatever it waits for."""
 LEAP_LIMIT = 10_000.0
 ARRIVAL_SECONDS = 0.005
-CLOSING_SECONDS = 2.0
+CLOSING_SECONDS = 10.0
 """So long may it take until what was closed is gone."""
 
 

@@ -28,7 +28,7 @@ if sys.platform == "win32":
 
 GRACE = 2.0
 """Seconds that a server may take to end."""
-MARGIN = 2.0
+MARGIN = 20.0
 """Seconds for a busy machine to start and end an interpreter."""
 BLOCKED = 64
 RESUMABLE = ("2025-03-26", "2025-06-18", "2025-11-25")

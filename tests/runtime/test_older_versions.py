@@ -19,7 +19,7 @@ from .exchange import EXCHANGES, TRANSPORTS, Client, Script, ScriptError, load, 
 from .exchange_clients import memory_client, stdio_client
 from .exchange_http import serving, sse_client, streamable_client
 
-TIME_LIMIT = 40.0
+TIME_LIMIT = 120.0
 
 SCRIPTS = [
     load(path)

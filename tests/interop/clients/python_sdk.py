@@ -88,7 +88,7 @@ class Heard:
 
     async def until(self, what: list[Any], number: int) -> None:
         """Wait until there are that many: a callback may run after the answer came."""
-        async with asyncio.timeout(5), self._came:
+        async with asyncio.timeout(30), self._came:
             await self._came.wait_for(lambda: len(what) >= number)
 
 

@@ -122,7 +122,7 @@ async function tried(call) {
 
 /** Wait until there are that many: a handler may run after the answer came. */
 async function until(what, number) {
-  const deadline = Date.now() + 5000;
+  const deadline = Date.now() + 30_000;
   while (what.length < number) {
     if (Date.now() > deadline) throw new Error(`only ${JSON.stringify(what)} came`);
     await new Promise((resolve) => setTimeout(resolve, 10));
