@@ -203,17 +203,7 @@ def _client(
 ) -> tuple[ClientModule | None, list[Diagnostic]]:
     """One table as a value, and everything wrong with it."""
     asked, problems = client_request.read(table)
-    known = "the settings are: " + ", ".join(CLIENT_KEYS)
-    found = [
-        _problem(
-            "config-unknown-key",
-            f"client.{key}",
-            "is not a setting of mcpgen",
-            did_you_mean(key, CLIENT_KEYS) or known,
-        )
-        for key in table
-        if key not in CLIENT_KEYS
-    ]
+    found = _unknown_keys("client", table, CLIENT_KEYS)
     found += [
         _problem("config-client", f"client.{p.key}", p.message, p.hint)
         for p in problems
@@ -241,17 +231,7 @@ def _client(
 def _copy(table: dict[str, Any], root: Path) -> tuple[Copy | None, list[Diagnostic]]:
     """One table as a value, and everything wrong with it."""
     asked, problems = request.read(table)
-    known = "the settings are: " + ", ".join(VENDOR_KEYS)
-    found = [
-        _problem(
-            "config-unknown-key",
-            f"vendor.{key}",
-            "is not a setting of mcpgen",
-            did_you_mean(key, VENDOR_KEYS) or known,
-        )
-        for key in table
-        if key not in VENDOR_KEYS
-    ]
+    found = _unknown_keys("vendor", table, VENDOR_KEYS)
     found += [
         _problem("config-vendor", f"vendor.{p.key}", p.message, p.hint)
         for p in problems
@@ -268,6 +248,23 @@ def _copy(table: dict[str, Any], root: Path) -> tuple[Copy | None, list[Diagnost
             _problem("config-path", "vendor.path", f'"{d.file}" {d.message}', d.hint)
             for d in error.diagnostics
         ]
+
+
+def _unknown_keys(
+    name: str, table: dict[str, Any], keys: tuple[str, ...]
+) -> list[Diagnostic]:
+    """The keys of a `[[tool.mcpgen.NAME]]` that are no settings."""
+    known = "the settings are: " + ", ".join(keys)
+    return [
+        _problem(
+            "config-unknown-key",
+            f"{name}.{key}",
+            "is not a setting of mcpgen",
+            did_you_mean(key, keys) or known,
+        )
+        for key in table
+        if key not in keys
+    ]
 
 
 def _overlap(one: Path, other: Path) -> bool:

@@ -12,7 +12,7 @@ from msgspec import Raw
 from ..diagnostics import fail
 from ..recording import FORMAT, Entry, Header
 from .messages import Side
-from .seen import Seen, compact
+from .seen import Seen, usable
 from .versions import Version, get
 
 _decode = msgspec.json.Decoder().decode
@@ -85,8 +85,7 @@ class _Sides:
         if not isinstance(value, dict):
             return "client"
         method = value.get("method")
-        id = value.get("id")
-        key = id if type(id) is int else compact(id) if isinstance(id, str) else None
+        key = usable(value.get("id"))
         if not isinstance(method, str):
             asked = key is not None and key in self._asked_by_server
             return "client" if asked else "server"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .rule import Rule
-from .seen import Id, compact
+from .seen import Id, usable
 from .session import Journal, Session
 from .text import short
 from .versions import LEGACY, get
@@ -127,10 +127,8 @@ MEMBERS = 10_000
 
 def check_id(journal: Journal, line: int, path: str, value: object) -> Id | None:
     """The id, if it can be used; what is wrong is reported."""
-    if type(value) is int:
-        return value
-    if isinstance(value, str):
-        return compact(value)
+    if (id := usable(value)) is not None:
+        return id
     if isinstance(value, float) and value.is_integer():
         return int(value)  # 1.0 is an integer to JSON Schema
     if value is None:

@@ -7,7 +7,7 @@ from typing import Any, Final
 from .ids import shown
 from .messages import OTHER, Answer, Call, Key, Side
 from .rule import Rule
-from .seen import Seen, compact
+from .seen import Seen, usable
 from .session import IN_FLIGHT, Family, Session
 from .text import short
 from .words import CANCELLED, LISTEN, LOG_LEVEL, MESSAGE, PROGRESS, SET_LEVEL
@@ -100,10 +100,8 @@ class Progress(Family):
         self._blind = self._blind or call.entry.cut
         if call.meta is None:
             return
-        token = call.meta.get("progressToken")
-        if type(token) is str:
-            token = compact(token)
-        elif type(token) is not int:
+        token = usable(call.meta.get("progressToken"))
+        if token is None:
             return
         active = self._active[call.sender]
         key = self.session.scoped(call, token)
@@ -121,10 +119,8 @@ class Progress(Family):
         """Progress of something that the other side asked for."""
         if call.method != PROGRESS or call.params is None:
             return
-        token = call.params.get("progressToken")
-        if type(token) is str:
-            token = compact(token)
-        elif type(token) is not int:
+        token = usable(call.params.get("progressToken"))
+        if token is None:
             return
         asker = OTHER[call.sender]
         active = self._active[asker]
@@ -172,10 +168,8 @@ class Cancellation(Family):
         """A request is given up by who made it."""
         if call.method != CANCELLED or call.params is None:
             return
-        id = call.params.get("requestId")
-        if type(id) is str:
-            id = compact(id)
-        elif type(id) is not int:
+        id = usable(call.params.get("requestId"))
+        if id is None:
             return
         session = self.session
         by_closing = session.http and not session.event_source

@@ -21,6 +21,13 @@ def compact(id: str) -> str:
     return id if len(id) <= LENGTH else "#" + blake2b(id.encode()).hexdigest()
 
 
+def usable(id: object) -> Id | None:
+    """By what an id or a token is remembered; None for what can be neither."""
+    if type(id) is int:
+        return id
+    return compact(id) if isinstance(id, str) else None
+
+
 class Seen:
     """A set of ids that only grows: integers are kept as ranges."""
 

@@ -10,7 +10,7 @@ from .finding import Finding
 from .listings import Listings
 from .messages import OTHER, Answer, Call, Key, Side
 from .rule import Rule
-from .seen import Id, Seen, compact
+from .seen import Id, Seen, usable
 from .versions import Version
 
 IN_FLIGHT: Final = 1_000
@@ -62,10 +62,8 @@ class Party:
     def refuse(self, id: Any = None) -> None:
         """A message of it cannot be read, or hardly."""
         self.unreadable += 1
-        if type(id) is str:
-            id = compact(id)
-        if type(id) is int or type(id) is str:
-            self.refused[id] = None
+        if (key := usable(id)) is not None:
+            self.refused[key] = None
             if len(self.refused) > IN_FLIGHT:
                 del self.refused[next(iter(self.refused))]
 
