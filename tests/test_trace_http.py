@@ -25,6 +25,7 @@ from mcpgen.trace import proxy as proxying
 from mcpgen.trace.backlog import Backlog
 from mcpgen.trace.command import Options, exchanges
 from mcpgen.trace.output import create
+from mcpgen.trace.recorder import Here
 from msgspec import UNSET
 
 from .runtime.exchange_http import serving
@@ -121,7 +122,7 @@ def proxy_here(tmp_path: Path, port: int) -> Iterator[Proxy]:
     options = Options(str(tmp_path / "session.jsonl"))
     file, path = create(options.output, force=False)
     origin = f"http://127.0.0.1:{port}"
-    backlog = Backlog(exchanges(options, file, f"{origin}/mcp"))
+    backlog = Backlog(Here(exchanges(options, file, f"{origin}/mcp")))
     backlog.start()
     upstream = proxying.Upstream(origin, f"127.0.0.1:{port}", "127.0.0.1", port)
     serves: queue.SimpleQueue[tuple[int, Callable[[], object]]] = queue.SimpleQueue()

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import random
+import subprocess
 import threading
 import time
 from base64 import b64encode
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,12 +20,15 @@ from mcpgen.trace.frames import Frame, Gathering, Lines, envelope
 from mcpgen.trace.heads import body_size, is_loopback, passed_on, readable, request
 from mcpgen.trace.live import line
 from mcpgen.trace.pairing import MOST, Asked, Pairing, Place
+from mcpgen.trace.recorder import Here
 from mcpgen.trace.redaction import REDACTED, Nothing, Redaction, is_secret
 from msgspec import Raw
 
+from .tracing import TIME_LIMIT, program
+
 REDACTION = Redaction()
 
-# --- the backlog ----------------------------------------------------------------------
+# --- the backlog, and who records it ---------------------------------------------------
 
 
 class Taken:
@@ -47,7 +52,7 @@ class Taken:
 
 def test_all_who_note_something_are_heard_in_order() -> None:
     taken = Taken(10**9)
-    backlog = Backlog(lambda since: taken)
+    backlog = Backlog(Here(lambda since: taken))
     backlog.start()
     # More than there is room for: they have to wait for the one who takes.
     threads = [
@@ -72,7 +77,7 @@ def test_a_recorder_that_fails_holds_nobody_up(
     most: int, capfd: pytest.CaptureFixture[str]
 ) -> None:
     taken = Taken(most)
-    backlog = Backlog(lambda since: taken)
+    backlog = Backlog(Here(lambda since: taken))
     backlog.start()
     for number in range(100):
         backlog.note(number, MOST_NOTED // 4)
@@ -93,12 +98,72 @@ def test_what_is_not_recorded_in_time_is_told_of(
         def take(self, t: float, what: Any) -> None:
             go_on.wait()
 
-    backlog = Backlog(lambda since: Slow(0))
+    backlog = Backlog(Here(lambda since: Slow(0)))
     backlog.start()
     backlog.note("a", 1)
     backlog.close()
     assert "the end of the session is not recorded" in capfd.readouterr().err
     go_on.set()
+
+
+APART = """
+import os, signal, sys
+from mcpgen.trace import backlog as queue
+from mcpgen.trace.recorder import recorder
+
+class Taker:
+    def take(self, t, what): {take}
+    def flush(self): pass
+    def close(self): os.write(file, b"closed")
+
+file = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT)
+queue.FAREWELL = float(sys.argv[2])
+backlog = queue.Backlog(recorder(lambda since: Taker(), file))
+backlog.start()
+for number in range(100):
+    backlog.note(b"%d " % number, queue.MOST // 10)
+backlog.close()
+print("done")
+"""
+"""What a session does, with a recorder of its own making."""
+
+
+def apart(
+    file: Path, take: str, farewell: float = TIME_LIMIT
+) -> subprocess.CompletedProcess[str]:
+    """Have it done."""
+    return subprocess.run(
+        [*program(APART.replace("{take}", take)), str(file), str(farewell)],
+        capture_output=True,
+        text=True,
+        timeout=TIME_LIMIT,
+        check=True,
+    )
+
+
+def test_a_process_of_its_own_records(tmp_path: Path) -> None:
+    done = apart(tmp_path / "file", "os.write(file, what)")
+    numbers = "".join(f"{number} " for number in range(100))
+    assert (tmp_path / "file").read_text() == numbers + "closed"
+    assert (done.stdout, done.stderr) == ("done\n", "")
+
+
+@pytest.mark.parametrize(
+    "take", ["1 / 0", "os.kill(os.getpid(), signal.SIGKILL)"], ids=["fails", "killed"]
+)
+def test_without_it_the_session_goes_on(tmp_path: Path, take: str) -> None:
+    done = apart(tmp_path / "file", take)
+    assert (tmp_path / "file").read_text() == ""
+    assert done.stdout == "done\n"
+    assert done.stderr.count("the rest of the session is not recorded: ") == 1
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_process_that_takes_too_long_is_ended(tmp_path: Path) -> None:
+    """Else the pipes of this test would stay open, and `apart` would not return."""
+    done = apart(tmp_path / "file", "signal.pause()", farewell=0.01)
+    assert "the end of the session is not recorded" in done.stderr
+    assert done.stdout == "done\n"
 
 
 # --- frames ---------------------------------------------------------------------------

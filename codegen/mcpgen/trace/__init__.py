@@ -1,6 +1,6 @@
 """Recording a session while it is passed through.
 
 What comes is forwarded first and looked at later: `stdio` and `proxy` pass bytes on and
-put them into a `backlog`, from which a thread of its own takes them, cuts them into
-frames and writes those down (`session`, `exchanges`, `book`).
+note them in a `backlog`, which a `recorder` takes them from. That is a process of its
+own, which cuts them into frames and writes those down (`session`, `exchanges`, `book`).
 """

@@ -11,16 +11,16 @@ import sys
 
 from .backlog import Backlog
 from .output import create
+from .recorder import recorder
 from .stdio import end_like, run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from typing import NoReturn
 
     from .book import Book
-    from .exchanges import Exchanges
-    from .session import Session
+    from .recorder import Make, Taker
 
 SWITCH = 1e-4
 """Seconds after which a thread that records must let one that forwards go on."""
@@ -93,7 +93,7 @@ def trace(options: Options) -> NoReturn:
             hint="a server on HTTP can be traced everywhere: --http URL",
         )
     file, path = create(options.output, force=options.force)
-    backlog = Backlog(_recorder(options, file))
+    backlog = Backlog(recorder(_session(options, file), file))
     sys.setswitchinterval(SWITCH)
     try:
         status = run(options.command, backlog)
@@ -130,7 +130,7 @@ def proxy(options: Options, url: str, port: int) -> None:
         raise fail("target-malformed", f"it is {error}", file="--http") from None
     shown = urlsplit(url)
     file, path = create(options.output, force=options.force)
-    backlog = Backlog(exchanges(options, file, url))
+    backlog = Backlog(recorder(exchanges(options, file, url), file))
     sys.setswitchinterval(SWITCH)
 
     def ready(port: int) -> None:
@@ -183,10 +183,10 @@ def _opened(
     return book
 
 
-def exchanges(options: Options, file: int, url: str) -> Callable[[float], Exchanges]:
+def exchanges(options: Options, file: int, url: str) -> Make:
     """Makes the one who records what a proxy notes."""
 
-    def make(since: float) -> Exchanges:
+    def make(since: float) -> Taker:
         from .exchanges import Exchanges
 
         return Exchanges(_opened(options, file, "http", url, since))
@@ -194,10 +194,10 @@ def exchanges(options: Options, file: int, url: str) -> Callable[[float], Exchan
     return make
 
 
-def _recorder(options: Options, file: int) -> Callable[[float], Session]:
+def _session(options: Options, file: int) -> Make:
     """Makes the one who records what the pipes of a server carry."""
 
-    def make(since: float) -> Session:
+    def make(since: float) -> Taker:
         from .session import Session
 
         return Session(_opened(options, file, "stdio", "", since))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from msgspec import UNSET
 
 from ..recording import Http
+from . import heads
 from .book import Book
 from .frames import Frame, Gathering
 from .heads import Head
@@ -131,7 +132,7 @@ class Exchanges:
     def __init__(self, book: Book) -> None:
         self._book = book
         self._open: dict[int, _Exchange] = {}
-        self._steps: dict[str, Callable[[float, _Exchange, Any], None]] = {
+        self._steps: dict[str, Callable[[float, _Exchange, bytes], None]] = {
             "request body": self._request_body,
             "request end": self._request_end,
             "response": self._response,
@@ -141,11 +142,11 @@ class Exchanges:
             "given up": self._given_up,
         }
 
-    def take(self, t: float, what: tuple[str, int, Any]) -> None:
+    def take(self, t: float, what: tuple[str, int, bytes]) -> None:
         """A head, a piece of a body, or an end of something."""
         kind, number, data = what
         if kind == "request":
-            self._open[number] = _Exchange(number, data)
+            self._open[number] = _Exchange(number, heads.request(data))
         elif exchange := self._open.get(number):
             self._steps[kind](t, exchange, data)
 
@@ -163,7 +164,7 @@ class Exchanges:
         for piece in exchange.request_body.pieces(data):
             exchange.asked.add(piece)
 
-    def _request_end(self, t: float, exchange: _Exchange, _: None) -> None:
+    def _request_end(self, t: float, exchange: _Exchange, _: bytes) -> None:
         http = self._request_line(exchange) or Http(exchange=exchange.number)
         frame = exchange.asked.take()
         if frame.size:
@@ -182,7 +183,8 @@ class Exchanges:
             headers=self._book.redaction.headers(head.shown()),
         )
 
-    def _response(self, t: float, exchange: _Exchange, head: Head) -> None:
+    def _response(self, t: float, exchange: _Exchange, data: bytes) -> None:
+        head = heads.response(data)
         if http := self._request_line(exchange):  # it is answered before its end
             self._book.note(t, "client", http)
         exchange.response, exchange.response_body = head, _Body(head)
@@ -212,7 +214,7 @@ class Exchanges:
                 else:
                     self._book.note(t, "server", http)
 
-    def _response_end(self, t: float, exchange: _Exchange, _: None) -> None:
+    def _response_end(self, t: float, exchange: _Exchange, _: bytes) -> None:
         http = self._status_line(exchange, ended=True)
         frame = exchange.answer.take()
         if frame.size:
@@ -221,7 +223,7 @@ class Exchanges:
             self._book.note(t, "server", http)
         del self._open[exchange.number]
 
-    def _given_up(self, t: float, exchange: _Exchange, _: None) -> None:
+    def _given_up(self, t: float, exchange: _Exchange, _: bytes) -> None:
         if http := self._request_line(exchange):
             self._book.note(t, "client", http)
         self._book.note(t, "client", Http(exchange=exchange.number, ended=True))

@@ -111,9 +111,9 @@ class _Side(asyncio.Protocol):
     def _parse(self) -> Parser:
         raise NotImplementedError
 
-    def note(self, kind: str, what: object = None, size: int = 0) -> None:
+    def note(self, kind: str, data: bytes = b"") -> None:
         """Let it be recorded."""
-        self.proxy.backlog.note((kind, self.exchange, what), size)
+        self.proxy.backlog.note((kind, self.exchange, data), len(data))
 
     # --- what the loop calls ----------------------------------------------------------
 
@@ -246,7 +246,7 @@ class _Side(asyncio.Protocol):
             piece = bytes(self._unparsed[:size])
             del self._unparsed[: len(piece)]
             size -= len(piece)
-            self.note(f"{self.name} body", piece, len(piece))
+            self.note(f"{self.name} body", piece)
             self._pass_on(piece)
 
     def _pass_on(self, data: bytes) -> None:
@@ -273,18 +273,19 @@ class _Client(_Side):
 
     def _parse(self) -> Parser:
         while True:
-            head = heads.request((yield from self._head()))
+            data = yield from self._head()
+            head = heads.request(data)
             size = heads.body_size(head)
             if not heads.is_loopback(head):
                 self.refuse(421, "Misdirected Request", "the Host is not this machine")
                 return
-            self._begin(head)
+            self._begin(data, head)
             yield from self._body(0 if size is None else size)
             self.note("request end")
             while self.is_asking:
                 yield
 
-    def _begin(self, head: Head) -> None:
+    def _begin(self, data: bytes, head: Head) -> None:
         proxy = self.proxy
         if self.other is None:
             self.other = _Server(proxy, self)
@@ -292,7 +293,7 @@ class _Client(_Side):
         proxy.exchanges += 1
         self.exchange = self.other.exchange = proxy.exchanges
         self.is_asking, self.other.method = True, head.method
-        self.note("request", head, len(head.start))
+        self.note("request", data)
         upstream = proxy.upstream
         changes = heads.readable(head) | {b"host": upstream.authority.encode("ascii")}
         ours = (f"http://127.0.0.1:{proxy.port}", f"http://localhost:{proxy.port}")
@@ -312,8 +313,8 @@ class _Client(_Side):
         fields.append(b"Content-Length: %d" % len(body))
         head = b"\r\n".join([start, *fields])
         if self.is_asking and self.other is not None and not self.other.is_answering:
-            self.note("response", heads.response(head), len(head))
-            self.note("response body", body, len(body))
+            self.note("response", head)
+            self.note("response body", body)
             self.note("response end")
         else:
             warn(f"refused a request: {problem}")
@@ -377,7 +378,8 @@ class _Server(_Side):
     def _parse(self) -> Parser:
         client = self.other
         while True:
-            head = heads.response((yield from self._head()))
+            data = yield from self._head()
+            head = heads.response(data)
             if not client.is_asking:
                 raise ValueError("an answer to nothing")
             status, size = head.status, heads.body_size(head)
@@ -387,7 +389,7 @@ class _Server(_Side):
             if status < 200:
                 continue
             self.is_answering = True
-            self.note("response", head, len(head.start))
+            self.note("response", data)
             if self.method == "HEAD" or status in (204, 304):
                 size = 0
             self._ends_with_connection = size is None

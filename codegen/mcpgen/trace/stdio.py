@@ -88,6 +88,7 @@ def run(command: Sequence[str], backlog: Backlog) -> int:
         raise
     for end in (stdin, stdout, stderr):
         os.close(end)
+    backlog.start()
     outputs = [
         Pump("server", from_server, 1, backlog),
         Pump("stderr", from_stderr, 2, backlog),
@@ -96,7 +97,6 @@ def run(command: Sequence[str], backlog: Backlog) -> int:
         pump.start()
     relay = _Relay(pid, signals)
     relay.start()
-    backlog.start()
     status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     relay.pid = 0
     for pump in outputs:
