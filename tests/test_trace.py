@@ -26,7 +26,16 @@ from mcpgen.trace.stdio import GRACE
 from msgspec import UNSET
 from typer.testing import CliRunner
 
-from .tracing import ROOT, TIME_LIMIT, TRACE, command, program, recorded, running
+from .tracing import (
+    MEASURED,
+    ROOT,
+    TIME_LIMIT,
+    TRACE,
+    command,
+    program,
+    recorded,
+    running,
+)
 
 ECHO = """
 import os
@@ -220,14 +229,14 @@ def test_the_server_gets_the_signals_as_they_were(tmp_path: Path) -> None:
 def test_ctrl_c_on_a_terminal_comes_once(tmp_path: Path) -> None:
     """The terminal tells the whole group; so the tracer need not."""
     count = program(
-        "import signal, sys\n"
-        "found = []\n"
-        "signal.signal(signal.SIGINT, lambda *_: found.append(1))\n"
-        "signal.signal(signal.SIGUSR1, lambda *_: found.append(2))\n"
+        "import os, signal\n"
+        "heard, hear = os.pipe()\n"
+        "signal.signal(signal.SIGINT, lambda *_: os.write(hear, b'\\1'))\n"
+        "signal.signal(signal.SIGUSR1, lambda *_: os.write(hear, b'\\2'))\n"
         "print('ready', flush=True)\n"
-        "signal.pause()\n"
+        "found = [*os.read(heard, 1)]\n"
         "print('heard', flush=True)\n"
-        "while 2 not in found: signal.pause()\n"
+        "while 2 not in found: found += os.read(heard, 1)\n"
         "print(found, flush=True)\n"
     )
     main, terminal = pty.openpty()
@@ -417,21 +426,12 @@ def test_what_cannot_be_started(tmp_path: Path) -> None:
 # --- memory ---------------------------------------------------------------------------
 
 
-MEASURED = """
-import resource, subprocess, sys
-subprocess.run(sys.argv[1:], check=True)
-most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-print(most // (1024 if sys.platform == "darwin" else 1), file=sys.stderr)
-"""
-"""Says how many kilobytes any process of a command took."""
-
-
 def test_a_hundred_megabytes_pass_through_little_memory(tmp_path: Path) -> None:
     file, size = tmp_path / "s", 100 * 2**20
     start = b'{"jsonrpc":"2.0","method":"x","params":{"data":"'
     end = b'"},"id":"the last"}\n'
     total = len(start) + size + len(end)
-    words = [*program(MEASURED), *command(file, *CAT)]
+    words = [*MEASURED, *command(file, *CAT)]
     with running(words, bufsize=0) as process:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -452,7 +452,7 @@ def test_a_hundred_megabytes_pass_through_little_memory(tmp_path: Path) -> None:
             seen += len(os.read(process.stdout.fileno(), 2**20))
         writer.join()
         _, stderr = process.communicate()
-    assert int(stderr) < 80_000
+    assert int(stderr) < 80_000, "kilobytes"
     _, entries = recorded(file)
     assert entries[0].cut
     assert entries[0].size == total - 1

@@ -27,6 +27,16 @@ def program(source: str) -> list[str]:
     return [sys.executable, "-c", source]
 
 
+MEASURED = program(
+    "import resource, signal, subprocess, sys\n"
+    "signal.signal(signal.SIGINT, lambda *_: None)\n"
+    "subprocess.run(sys.argv[1:], check=True)\n"
+    "most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss\n"
+    "print(most // (1024 if sys.platform == 'darwin' else 1), file=sys.stderr)\n"
+)
+"""Goes before a command; in the end it prints the kilobytes of its largest process."""
+
+
 @contextmanager
 def running(words: list[str], **options: Any) -> Iterator[subprocess.Popen[bytes]]:
     """A process with pipes, which ends with the test at the latest."""

@@ -18,13 +18,14 @@ MOMENT = 0.05
 """Seconds that what came first waits for more."""
 MOST = 16 * 2**20
 """Bytes; who brings more than that waits, or the memory would have no bound."""
-SLICE = 64
-"""Notes that are handed over at once: meanwhile those who forward may have to wait."""
+SLICE, SLICE_SIZE = 64, 2**20
+"""Notes that are handed over at once, and bytes: those who forward may have to wait."""
 FAREWELL = 10.0
 """Seconds that the last of it may take to be written."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from typing import Any
 
     from .recorder import Note, Recorder
@@ -41,7 +42,7 @@ class Backlog:
         self._room = threading.Condition(self._lock)
         self._expected = False
         self._something, self._enough = threading.Event(), threading.Event()
-        self._is_closed = False
+        self._is_closed = self._has_failed = False
         self._began = 0.0
         self._thread = threading.Thread(target=self._hand_over, daemon=True)
 
@@ -80,15 +81,8 @@ class Backlog:
 
     def _hand_over(self) -> None:
         self._enough.wait(PATIENCE)
-        try:
-            self._recorder.take([])  # so that there is a header, even if nobody speaks
-            self._hand_over_all(self._recorder)
-            self._recorder.close()
-        except Exception as error:  # whatever it is, it is not the session's fault
-            warn(f"the rest of the session is not recorded: {error!r}")
-            self._hand_over_all(None)
-
-    def _hand_over_all(self, recorder: Recorder | None) -> None:
+        recorder = self._recorder
+        self._try(recorder.take, [])  # for there to be a header, even if nobody speaks
         while not self._is_closed or self._notes:
             self._something.wait()
             if not self._is_closed:
@@ -98,10 +92,32 @@ class Backlog:
             self._expected = False  # from here on, who notes something says so
             with self._lock:
                 notes, self._notes = self._notes, []
-            for at in range(0, len(notes), SLICE):
-                piece = notes[at : at + SLICE]
+            for piece, size in _sliced(notes):
+                self._try(recorder.take, piece)
                 with self._room:
-                    self._size -= sum(size for _, _, size in piece)
+                    self._size -= size
                     self._room.notify_all()
-                if recorder is not None:
-                    recorder.take(piece)
+        self._try(recorder.close)
+
+    def _try(self, work: Callable[..., None], *given: list[Note]) -> None:
+        """Whatever goes wrong, it is not the session's fault; after that, do no more."""
+        if self._has_failed:
+            return
+        try:
+            work(*given)
+        except Exception as error:
+            self._has_failed = True
+            warn(f"the rest of the session is not recorded: {error!r}")
+
+
+def _sliced(notes: list[Note]) -> Iterator[tuple[list[Note], int]]:
+    """A few at a time, and how many bytes they are."""
+    piece: list[Note] = []
+    total = 0
+    for note in notes:
+        piece.append(note)
+        total += note[2]
+        if len(piece) == SLICE or total > SLICE_SIZE:
+            yield piece, total
+            piece, total = [], 0
+    yield piece, total

@@ -102,8 +102,8 @@ class Apart:
 
     def __init__(self, make: Make, file: int) -> None:
         self._here, self._file = Here(make), file
-        self._notes: BinaryIO
-        self._pid, self._is_abandoned = 0, False
+        self._sink = self._pid = -1
+        self._is_abandoned = False
 
     def start(self, began: float) -> None:
         """Fork: nothing has to be started or imported anew."""
@@ -114,18 +114,18 @@ class Apart:
             _record(self._here, source, self._file)
         os.close(source)
         os.close(self._file)
-        self._notes = open(sink, "wb")  # noqa: SIM115
+        self._sink = sink
 
     def take(self, notes: list[Note]) -> None:
         """Hand them over."""
-        data = marshal.dumps(notes)
-        self._notes.write(len(data).to_bytes(_LENGTH))
-        self._notes.write(data)
-        self._notes.flush()
+        piece = marshal.dumps(notes)
+        data = memoryview(len(piece).to_bytes(_LENGTH) + piece)
+        while data:
+            data = data[os.write(self._sink, data) :]
 
     def close(self) -> None:
         """Wait for its end."""
-        self._notes.close()
+        os.close(self._sink)
         with suppress(ChildProcessError):  # a host may have told the system not to tell
             status = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
             if status and not self._is_abandoned:
