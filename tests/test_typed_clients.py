@@ -21,7 +21,7 @@ import pytest
 from mcpgen.cli import app
 from mcpgen.client import put
 from mcpgen.client.changes import changes
-from mcpgen.client.listing import Listing, parse
+from mcpgen.client.listing import MAX_PROBLEMS, Listing, parse
 from mcpgen.client.module import MAX_RESOURCES, generate
 from mcpgen.client.request import Request, class_name
 from mcpgen.config import parse_config
@@ -847,6 +847,39 @@ def test_what_was_there_stays_when_writing_fails(
     assert not list(project.glob(".a_client*"))
 
 
+def test_a_terminal_is_told_nothing(project: Path) -> None:
+    """Of what a server says, nothing that moves a cursor or turns text around."""
+    name = "a\x9b31m\u202e\u2066"
+    odd = {"name": name, "inputSchema": {"required": ["x"]}}
+    (project / "odd.json").write_text(json.dumps({"tools": [odd]}))
+    found = invoke("--from", "odd.json", "-o", "odd_client.py")
+    assert found.exit_code == 0
+    assert r"a\u009b31m\u202e\u2066" in found.output
+    assert found.output.replace("\n", "").isprintable()
+
+
+def test_descriptions_are_read_once(load: Any) -> None:
+    """Patterns that look at each of a million blanks again would never be done."""
+    said = "{@link" + " " * 1_000_000 + "{ the end"
+    text = text_of(listing(tool("a") | {"description": said}))
+    assert "the end" in load(text).DemoClient.a.__doc__
+
+
+def test_models_come_after_what_they_are_made_of() -> None:
+    """That is how they are read; and the other way round takes too long to sort."""
+    defs = {
+        f"D{n:04}": tool("", None, (), n={"$ref": f"#/$defs/D{n + 1:04}"})[
+            "inputSchema"
+        ]
+        for n in range(100)
+    }
+    defs["D0100"] = tool("", None, (), x={"type": "string"})["inputSchema"]
+    output = {"$ref": "#/$defs/D0000", "$defs": defs}
+    text = text_of(listing({"name": "a", "outputSchema": output}))
+    found = re.findall(r"class (D\d+)", text)
+    assert found == sorted(defs, reverse=True)
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -867,9 +900,21 @@ def test_what_was_there_stays_when_writing_fails(
     ids=" ".join,
 )
 def test_what_makes_no_sense_is_an_error(
+    "twice": (
+        json.dumps({f"k{n}": n for n in range(200_000)}).encode()[:-1]
+        + b', "k199999": 1, "tools": []}',
+        "not-json",
+    ),
     project: Path, arguments: tuple[str, ...]
 ) -> None:
     found = invoke(*arguments)
+def test_a_listing_that_is_all_wrong_is_refused_in_few_words(project: Path) -> None:
+    (project / "bad.json").write_text(json.dumps({"tools": [7] * 10_000}))
+    found = invoke("--from", "bad.json", "-o", "bad_client.py")
+    assert found.exit_code == 2
+    assert 0 < found.output.count("error[") <= MAX_PROBLEMS
+
+
     assert found.exit_code == 2
     assert "error[" in found.output
     assert not list(project.glob("*.py"))

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from hashlib import sha256
+from itertools import islice
 from typing import Any
 
 from ..diagnostics import CompileError, Diagnostic, clip, fail
@@ -19,6 +20,9 @@ LISTS = {
     "resourceTemplates": "uriTemplate",
 }
 """What there is in a listing, and what tells its entries apart."""
+MAX_PROBLEMS = 20
+"""What is wrong more often than that is no listing, and said often enough."""
+
 _KEPT = {
     "tools": ("name", "title", "description", "inputSchema", "outputSchema"),
     "prompts": ("name", "title", "description", "arguments"),
@@ -98,7 +102,7 @@ def parse(data: bytes, file: str) -> Listing:
             file=file,
             hint="give what this prints: mcpgen inspect TARGET --json",
         )
-    problems = list(_problems(value, file))
+    problems = list(islice(_problems(value, file), MAX_PROBLEMS))
     if problems:
         raise CompileError(problems)
     info = value.get("serverInfo")
