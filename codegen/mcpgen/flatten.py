@@ -203,8 +203,10 @@ class _Flattening:
         if type == "object":
             return self._object(schema, at)
         if type == "array":
-            items = self._schema(schema.get("items", True), at.under("items", "item"))
-            return {"type": "array", "items": items}
+            # With `prefixItems`, `items` speaks of the rest, and nothing of them all.
+            items = True if "prefixItems" in schema else schema.get("items", True)
+            made = self._schema(items, at.under("items", "item"))
+            return {"type": "array", "items": made}
         return {"type": type} if type in _SCALARS else ANY
 
     def _object(self, schema: dict[str, Any], at: _Place) -> dict[str, Any]:
@@ -238,12 +240,13 @@ class _Flattening:
 
     def _map(self, schema: dict[str, Any], at: _Place) -> dict[str, Any]:
         values = schema.get("additionalProperties", True)
-        if isinstance(schema.get("patternProperties"), dict):
-            patterns = list(schema["patternProperties"].items())
-            only, values = patterns[0] if len(patterns) == 1 else ("", True)
+        where = at.under("additionalProperties", "value")
+        patterns = schema.get("patternProperties")
+        if isinstance(patterns, dict) and patterns:
+            # One pattern speaks of all values only where no other keys may be.
+            is_all = len(patterns) == 1 and values is False
+            only, values = next(iter(patterns.items())) if is_all else ("", True)
             where = at.under(f"patternProperties/{escape(only)}", "value")
-        else:
-            where = at.under("additionalProperties", "value")
         return {"type": "object", "additionalProperties": self._schema(values, where)}
 
     def _arms(self, arms: list[Any], keyword: str, at: _Place) -> dict[str, Any]:
