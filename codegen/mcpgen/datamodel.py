@@ -300,6 +300,8 @@ class _Module:
                 yield self.behind[number]
 
     def _is_import(self, node: ast.stmt) -> bool:
+        if self.flavour == "msgspec":
+            named = list(self._aliases_last(named))
         if not isinstance(node, ast.ImportFrom):
             return False
         if node.module not in _MODULES or node.level:
@@ -312,6 +314,37 @@ class _Module:
 
     def _declaration(self, node: ast.stmt) -> str:
         """Check a statement, and put prose to it; the name that it declares, if any."""
+    def _aliases_last(
+        self, named: list[tuple[str, ast.stmt]]
+    ) -> Iterator[tuple[str, ast.stmt]]:
+        """Classes, which are looked into later; then aliases, each after its parts.
+
+        So no alias needs quotes, which msgspec would look up in nothing but a class.
+        """
+        aliases = {name: node for name, node in named if isinstance(node, ast.AnnAssign)}
+        yield from (each for each in named if each[0] not in aliases)
+
+        def after_parts(name: str) -> Iterator[tuple[str, ast.stmt]]:
+            if (node := aliases.pop(name, None)) and node.value:
+                for part in ast.walk(node.value):
+                    if isinstance(part, ast.Name | ast.Constant):
+                        inner = part.id if isinstance(part, ast.Name) else part.value
+                        yield from after_parts(str(inner))
+                self._unquote(node.value)
+                yield name, node
+
+        for name in list(aliases):
+            yield from after_parts(name)
+
+    def _unquote(self, value: ast.expr) -> None:
+        for part in sorted(_quoted(value), key=lambda p: p.col_offset, reverse=True):
+            name = str(part.value)
+            if name not in self.definitions:
+                raise _distrusted(f"line {part.lineno} quotes what is no name")
+            line = self.lines[part.lineno - 1].encode()  # columns are of UTF-8
+            before, after = line[: part.col_offset], line[part.end_col_offset :]
+            self.lines[part.lineno - 1] = (before + name.encode() + after).decode()
+
         match node:
             case ast.ClassDef(name=name):
                 self._class(node)
@@ -432,3 +465,15 @@ def _distrusted(why: str) -> CompileError:
         f"what datamodel-code-generator made is not used: {why}",
         hint="this is a mistake in mcpgen; please report it with the schema",
     )
+def _quoted(node: ast.AST) -> Iterator[ast.Constant]:
+    """The names in quotes in an annotation, which the values of a Literal are not."""
+    match node:
+        case ast.Constant(value=str()):
+            yield node
+        case ast.Subscript(value=ast.Name(id="Literal")):
+            pass
+        case _:
+            for part in ast.iter_child_nodes(node):
+                yield from _quoted(part)
+
+
