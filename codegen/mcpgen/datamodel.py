@@ -119,6 +119,10 @@ def models(
         if wire != python
     }
     bare = {name: _without_prose(schema) for name, schema in definitions.items()}
+    if flavour == "msgspec":
+        # What has a default is always there; or it would be called absent, besides.
+        bare = {name: _defaulted(schema) for name, schema in bare.items()}
+        options = {"apply_default_values_for_required_fields": True, **(options or {})}
     unions = dict(_tagged(bare)) if flavour == "msgspec" else {}
     text = _generate({**bare, **unions}, flavour, aliases, options or {}, templates)
     made = _Module(text, {**definitions, **unions}, flavour)
@@ -172,6 +176,25 @@ def _without_prose(schema: Any) -> Any:
         elif key != "description":
             made[key] = value
     return made
+
+
+def _defaulted(schema: Any) -> Any:
+    """The same, what has a default being required, and only that having a default."""
+    if not isinstance(schema, dict) or "properties" not in schema:
+        return schema
+    needed = schema.get("required", [])
+    properties = {
+        name: {k: v for k, v in inner.items() if k != "default" or name not in needed}
+        if isinstance(inner, dict)
+        else inner
+        for name, inner in schema["properties"].items()
+    }
+    more = [
+        name
+        for name, inner in properties.items()
+        if isinstance(inner, dict) and "default" in inner
+    ]
+    return {**schema, "properties": properties, "required": [*needed, *more]}
 
 
 def _tagged(schema: Any) -> Iterator[tuple[str, Any]]:
@@ -277,6 +300,8 @@ class _Module:
         known = {name for names in self.imports.values() for name in names}
         self.known = known | _BUILTINS | set(self.definitions)
         named = [(self._declaration(node), node) for node in rest]
+        if self.flavour == "msgspec":
+            named = list(self._aliases_last(named))
         if lost := sorted(set(self.definitions).difference(name for name, _ in named)):
             raise _distrusted(f"it has no {clip(', '.join(lost), 200)}")
         chunks = [
@@ -289,31 +314,6 @@ class _Module:
         }
         return Models("\n\n\n".join(chunks) + "\n", imports, self.annotations)
 
-    def _lines(self, node: ast.stmt) -> Iterator[str]:
-        assert node.end_lineno is not None
-        for number in range(node.lineno, node.end_lineno + 1):
-            if number in self.before:
-                yield self.before[number]
-            if number not in self.dropped:
-                yield self.lines[number - 1]
-            if number in self.behind:
-                yield self.behind[number]
-
-    def _is_import(self, node: ast.stmt) -> bool:
-        if self.flavour == "msgspec":
-            named = list(self._aliases_last(named))
-        if not isinstance(node, ast.ImportFrom):
-            return False
-        if node.module not in _MODULES or node.level:
-            raise _distrusted(f"it imports from {node.module}")
-        for alias in node.names:
-            if alias.asname:
-                raise _distrusted(f"it renames {alias.name}")
-            self.imports.setdefault(node.module, set()).add(alias.name)
-        return True
-
-    def _declaration(self, node: ast.stmt) -> str:
-        """Check a statement, and put prose to it; the name that it declares, if any."""
     def _aliases_last(
         self, named: list[tuple[str, ast.stmt]]
     ) -> Iterator[tuple[str, ast.stmt]]:
@@ -345,6 +345,29 @@ class _Module:
             before, after = line[: part.col_offset], line[part.end_col_offset :]
             self.lines[part.lineno - 1] = (before + name.encode() + after).decode()
 
+    def _lines(self, node: ast.stmt) -> Iterator[str]:
+        assert node.end_lineno is not None
+        for number in range(node.lineno, node.end_lineno + 1):
+            if number in self.before:
+                yield self.before[number]
+            if number not in self.dropped:
+                yield self.lines[number - 1]
+            if number in self.behind:
+                yield self.behind[number]
+
+    def _is_import(self, node: ast.stmt) -> bool:
+        if not isinstance(node, ast.ImportFrom):
+            return False
+        if node.module not in _MODULES or node.level:
+            raise _distrusted(f"it imports from {node.module}")
+        for alias in node.names:
+            if alias.asname:
+                raise _distrusted(f"it renames {alias.name}")
+            self.imports.setdefault(node.module, set()).add(alias.name)
+        return True
+
+    def _declaration(self, node: ast.stmt) -> str:
+        """Check a statement, and put prose to it; the name that it declares, if any."""
         match node:
             case ast.ClassDef(name=name):
                 self._class(node)
@@ -442,6 +465,18 @@ class _Module:
         return {key: _description(inner) for key, inner in found.items()}
 
 
+def _quoted(node: ast.AST) -> Iterator[ast.Constant]:
+    """The names in quotes in an annotation, which the values of a Literal are not."""
+    match node:
+        case ast.Constant(value=str()):
+            yield node
+        case ast.Subscript(value=ast.Name(id="Literal")):
+            pass
+        case _:
+            for part in ast.iter_child_nodes(node):
+                yield from _quoted(part)
+
+
 def _wire_name(node: ast.AnnAssign) -> str | None:
     """What `field(name=…)` or `Field(alias=…)` gives an attribute as its key."""
     for part in ast.walk(node):
@@ -465,15 +500,3 @@ def _distrusted(why: str) -> CompileError:
         f"what datamodel-code-generator made is not used: {why}",
         hint="this is a mistake in mcpgen; please report it with the schema",
     )
-def _quoted(node: ast.AST) -> Iterator[ast.Constant]:
-    """The names in quotes in an annotation, which the values of a Literal are not."""
-    match node:
-        case ast.Constant(value=str()):
-            yield node
-        case ast.Subscript(value=ast.Name(id="Literal")):
-            pass
-        case _:
-            for part in ast.iter_child_nodes(node):
-                yield from _quoted(part)
-
-
