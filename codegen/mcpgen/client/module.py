@@ -6,6 +6,7 @@ through the filters of `render`, schemas through `flatten` and `datamodel`.
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -316,10 +317,11 @@ class _Generator:
 
     # --- output -------------------------------------------------------------------------
 
-    def _use(self, annotation: str) -> str:
-        """An annotation, whose names are to be imported."""
-        self.used |= set(re.findall(r"[A-Za-z_]\w*", annotation))
-        return annotation
+    def _use(self, code: str) -> str:
+        """Code whose names are to be imported; what stands in its strings is none."""
+        nodes = ast.walk(ast.parse(code))
+        self.used |= {node.id for node in nodes if isinstance(node, ast.Name)}
+        return code
 
     def _note(self, code: str, message: str, hint: str) -> None:
         self.notes.append(Diagnostic(code, message, hint=hint, severity="warning"))
