@@ -27,6 +27,9 @@ from .request import Request
 MAX_RESOURCES = 50
 """More are no fixed set that a method each would help with."""
 
+MAX_SEARCHED = 20_000
+"""So much of a description is searched for what its parameters say, each for itself."""
+
 _METHODS_RESERVED = frozenset(
     {
         *("client", "connect", "self"),
@@ -105,7 +108,7 @@ class _Generator:
             if (definition := self._unfolded(tool, flat))
         }
         used = [*unfolded.values(), *self._results(flat)]
-        kept = dict(sorted(_reachable(flat, used)))
+        kept = dict(_reachable(flat, used))
         made = models(
             {**kept, **unfolded},
             self.request.flavour,
@@ -400,15 +403,18 @@ def _takes_more(schema: Any) -> bool:
 
 
 def _reachable(flat: Flat, schemas: Iterable[Any]) -> Iterator[tuple[str, Any]]:
-    """The definitions that these schemas refer to, at any depth."""
-    waiting = [name for schema in schemas for name in _refs(schema)]
+    """The definitions that these schemas refer to, at any depth.
+
+    By name, but each after those that it is made of: long chains the other way round
+    are more than datamodel-code-generator can sort.
+    """
+    waiting = sorted({name for schema in schemas for name in _refs(schema)})[::-1]
     seen: set[str] = set()
     while waiting:
-        name = waiting.pop()
+        name = waiting[-1]
         if name not in seen:
             seen.add(name)
             yield name, flat.definitions[name]
-            waiting += _refs(flat.definitions[name])
 
 
 def _refs(schema: Any) -> Iterator[str]:
@@ -433,7 +439,7 @@ def _doc(
     text = next(
         (t.strip() for t in said if isinstance(t, str) and t.strip()), otherwise
     )
-    said_already = _one_line(text)
+    said_already = _one_line(text[:MAX_SEARCHED])
     rows = [
         f"- `{p.name}`: {line}"
         for p in parameters
@@ -444,3 +450,10 @@ def _doc(
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
+    done: set[str] = set()
+            inside = set(_refs(flat.definitions[name]))
+            waiting += sorted(inside - seen)[::-1]
+            continue
+        waiting.pop()
+        if name not in done:
+            done.add(name)
