@@ -317,6 +317,12 @@ def test_the_runtime_is_vendored_beside_it(project: Path) -> None:
     assert done.exit_code == 0, done.output
     assert (
         "from ._mcp.runtime.client.typed import"
+    plain = (FIXTURE, "-o", "src/other_client.py")
+    assert invoke(*plain, "--include", "test_simple*").exit_code == 0
+    done = invoke(*plain, "--check")
+    assert done.exit_code == 1
+    assert "the server still says the same" in done.output
+    assert "is new" not in done.output
         in (project / "src/app/conf_client.py").read_text()
     )
     config = (project / "pyproject.toml").read_text()
@@ -679,6 +685,14 @@ def test_what_a_server_says_stays_data(
     assert not put.is_edited(text)
     client = Recorder({})
     demo = load(text).DemoClient(client)
+def test_a_pattern_that_chooses_nothing_is_said() -> None:
+    found = listing(tool("get_a"), prompts=[{"name": "plan"}])
+    made = generate(found, Request(include=("get_*", "plan", "sreach")), "DemoClient")
+    (note,) = made.notes
+    assert (note.code, note.severity) == ("pattern-unmatched", "warning")
+    assert '"sreach"' in note.message
+
+
     for node in ast.walk(tree):
         if isinstance(node, ast.AsyncFunctionDef) and not node.name.startswith(
             ("prompt", "read")
@@ -695,6 +709,8 @@ def test_what_a_server_says_stays_data(
                     "mcpgen.runtime.client.typed._fitted", lambda value, *_: value
                 )
                 asyncio.run(getattr(demo, node.name)(**given))
+        ("_.py", "ServerClient"),
+        ("typed.py", "ServerTypedClient"),
     assert {name for name, _ in client.asked} == set(texts)
     for name, arguments in client.asked:
         assert arguments == {name: "v", "choice": name}

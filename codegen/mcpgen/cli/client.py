@@ -404,12 +404,19 @@ def _matches(place: _Place, listing: Listing, format: Format) -> bool:
         raise fail("client-missing", message, file=place.shown)
     new = placing.body(_generated(listing, place.request, place.path.name).text) or ""
     found = changes(old, new) if old != new else []
+    hint = "to follow the server, run the same without --check"
     if placing.is_edited(text):
         found = ["was edited by hand", *found]
+    elif found and placing.listing_sha256(text) == listing.sha256:
+        # Its differences are none of the server's, and would only mislead.
+        found = ["was made in another way; the server still says the same"]
+        hint = (
+            "check with the --flavour, --include, --exclude and --runtime that it was made "
+            "with, or run the same without --check"
+        )
     if not found:
         typer.echo(f"{place.shown} matches the server")
         return True
-    hint = "to follow the server, run the same without --check"
     shown = place.shown
     report(
         [Diagnostic("client-stale", what, shown, hint=hint) for what in found], format

@@ -69,6 +69,11 @@ class Listing:
         content = json.dumps(self.document, sort_keys=True, separators=(",", ":"))
         return sha256(content.encode()).hexdigest()
 
+    @property
+    def is_empty(self) -> bool:
+        """Does it offer nothing?"""
+        return not (self.tools or self.prompts or self.resources or self.templates)
+
     def only(self, include: Iterable[str], exclude: Iterable[str]) -> Listing:
         """What has a name that a pattern of `include` matches, and none of `exclude`."""
         wanted, unwanted = list(include) or ["*"], list(exclude)

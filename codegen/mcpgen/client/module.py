@@ -98,6 +98,13 @@ class _Generator:
         self.used: set[str] = {"TypedClient"}
 
     def module(self, whole: Listing) -> Module:
+        for pattern in self.request.include:
+            if whole.only([pattern], ()).is_empty:
+                self._note(
+                    "pattern-unmatched",
+                    f'nothing has a name like "{clip(pattern, 80)}"',
+                    "this shows all names: mcpgen inspect TARGET",
+                )
         tools = {tool["name"]: tool for tool in self.listing.tools}
         names = distinct(tools, _method_name, spelled, reserved=_METHODS_RESERVED)
         flat = self._flat(tools, names)
