@@ -17,7 +17,7 @@ from typing import Any
 from .. import resources
 from ..datamodel import Models, models
 from ..diagnostics import Diagnostic, clip
-from ..flatten import FIELD_RESERVED, Flat, attribute_name, flatten
+from ..flatten import ANY, FIELD_RESERVED, MAX_SIZE, Flat, attribute_name, flatten
 from ..format import format_files
 from ..names import distinct, is_plain, pascal_case, snake_case, spelled
 from ..render import client_header, environment, pystr
@@ -114,6 +114,11 @@ class _Generator:
             for tool in tools
             if (definition := self._unfolded(tool, flat))
         }
+        unfolded |= {
+            f"{root}_Value": _value(flat.roots[root], flat)
+            for root in self.outputs.values()
+            if _class_of(flat.roots[root], flat) is None
+        }
         used = [*unfolded.values(), *self._results(flat)]
         kept = dict(_reachable(flat, used))
         made = models(
@@ -123,9 +128,7 @@ class _Generator:
             unfolded=unfolded,
         )
         methods = [
-            self._tool(
-                tool, names[name], flat, made.annotations.get(parameters[name], {})
-            )
+            self._tool(tool, names[name], flat, made, parameters[name])
             for name, tool in tools.items()
         ]
         methods += self._others(frozenset(names.values()))
@@ -185,7 +188,8 @@ class _Generator:
         tool: dict[str, Any],
         name: str,
         flat: Flat,
-        annotations: Mapping[str, str],
+        made: Models,
+        unfolded: str,
     ) -> Method:
         root = flat.roots[self.inputs[tool["name"]]]
         if _class_of(root, flat) is None and _takes_more(tool.get("inputSchema")):
@@ -195,20 +199,23 @@ class _Generator:
                 "does not list",
                 "its method takes none; use: client.client.call_tool(…)",
             )
+        annotations = made.annotations.get(unfolded, {})
         parameters = tuple(self._parameters(root, flat, annotations))
-        returns, call, kind = "list[ContentBlock]", "_content", ""
-        if output := self.outputs.get(tool["name"]):
-            is_class = _class_of(flat.roots[output], flat) is not None
-            kind = (
-                _name_of(flat.roots[output])
-                if is_class
-                else self._use("dict[str, Any]")
-            )
-            returns, call = kind, "_structured"
-        else:
-            self._use("ContentBlock")
+        returns, call, kind = self._result(tool["name"], flat, made)
         doc = _doc(tool, f"Call the tool `{tool['name']}`.", parameters)
         return Method(name, call, tool["name"], returns, doc, parameters, kind=kind)
+
+    def _result(self, tool: str, flat: Flat, made: Models) -> tuple[str, str, str]:
+        """What a tool gives, the method of the base that asks for it, and its kind."""
+        if tool not in self.outputs:
+            return self._use("list[ContentBlock]"), "_content", ""
+        output = self.outputs[tool]
+        if _class_of(flat.roots[output], flat):
+            name = _name_of(flat.roots[output])
+            return name, "_structured", name
+        value = made.annotations[f"{output}_Value"]
+        kind = f"list[{value['kind']}]"
+        return self._use(value["value"]), "_value", self._use(kind)
 
     def _parameters(
         self, root: dict[str, Any], flat: Flat, annotations: Mapping[str, str]
@@ -400,6 +407,36 @@ def _class_of(root: Mapping[str, Any], flat: Flat) -> dict[str, Any] | None:
     return found if "properties" in found else None
 
 
+def _value(schema: dict[str, Any], flat: Flat) -> dict[str, Any]:
+    """What holds a result that is no class: as it is written, and as it is checked.
+
+    An alias may name classes below it, which nothing but a class can look up.
+    """
+    left = [MAX_SIZE]
+    properties = {"value": schema, "kind": _without_aliases(schema, flat, left)}
+    if left[0] < 0:
+        properties = dict.fromkeys(properties, ANY)
+    return {"type": "object", "properties": properties, "required": [*properties]}
+
+
+def _without_aliases(
+    schema: dict[str, Any], flat: Flat, left: list[int]
+) -> dict[str, Any]:
+    left[0] -= 1
+    if left[0] < 0:
+        return ANY
+    if "$ref" in schema:
+        found = flat.definitions[_name_of(schema)]
+        return schema if "properties" in found else _without_aliases(found, flat, left)
+    made = {key: value for key, value in schema.items() if key != "description"}
+    for key in ("items", "additionalProperties"):
+        if key in made:
+            made[key] = _without_aliases(made[key], flat, left)
+    if "anyOf" in made:
+        made["anyOf"] = [_without_aliases(arm, flat, left) for arm in made["anyOf"]]
+    return made
+
+
 def _takes_more(schema: Any) -> bool:
     """Does a schema without properties speak of arguments all the same?"""
     words = ("required", "additionalProperties", "patternProperties", "$ref")
@@ -417,10 +454,17 @@ def _reachable(flat: Flat, schemas: Iterable[Any]) -> Iterator[tuple[str, Any]]:
     """
     waiting = sorted({name for schema in schemas for name in _refs(schema)})[::-1]
     seen: set[str] = set()
+    done: set[str] = set()
     while waiting:
         name = waiting[-1]
         if name not in seen:
             seen.add(name)
+            inside = set(_refs(flat.definitions[name]))
+            waiting += sorted(inside - seen)[::-1]
+            continue
+        waiting.pop()
+        if name not in done:
+            done.add(name)
             yield name, flat.definitions[name]
 
 
@@ -457,10 +501,3 @@ def _doc(
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
-    done: set[str] = set()
-            inside = set(_refs(flat.definitions[name]))
-            waiting += sorted(inside - seen)[::-1]
-            continue
-        waiting.pop()
-        if name not in done:
-            done.add(name)
