@@ -192,12 +192,13 @@ class _Generator:
         unfolded: str,
     ) -> Method:
         root = flat.roots[self.inputs[tool["name"]]]
-        if _class_of(root, flat) is None and _takes_more(tool.get("inputSchema")):
+        listed = (_class_of(root, flat) or {}).get("properties", {})
+        if _takes_more(tool.get("inputSchema"), listed):
             self._note(
                 "arguments-unlisted",
                 f'the tool "{clip(tool["name"], 80)}" takes arguments that its schema '
                 "does not list",
-                "its method takes none; use: client.client.call_tool(…)",
+                "its method takes none of them; use: client.client.call_tool(…)",
             )
         annotations = made.annotations.get(unfolded, {})
         parameters = tuple(self._parameters(root, flat, annotations))
@@ -437,13 +438,18 @@ def _without_aliases(
     return made
 
 
-def _takes_more(schema: Any) -> bool:
-    """Does a schema without properties speak of arguments all the same?"""
+def _takes_more(schema: Any, listed: Mapping[str, Any]) -> bool:
+    """Does a schema speak of arguments that are not listed?"""
+    if not isinstance(schema, dict):
+        return False
+    if listed:
+        choices = [schema.get(word) for word in ("anyOf", "oneOf")]
+        arms = [arm for arms in choices if isinstance(arms, list) for arm in arms]
+        inside = [arm.get("properties") for arm in arms if isinstance(arm, dict)]
+        return any(isinstance(p, dict) and p.keys() - listed.keys() for p in inside)
     words = ("required", "additionalProperties", "patternProperties", "$ref")
     more = (*words, "anyOf", "oneOf", "allOf")
-    return isinstance(schema, dict) and any(
-        schema.get(word) and schema[word] is not True for word in more
-    )
+    return any(schema.get(word) and schema[word] is not True for word in more)
 
 
 def _reachable(flat: Flat, schemas: Iterable[Any]) -> Iterator[tuple[str, Any]]:
