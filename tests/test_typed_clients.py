@@ -572,6 +572,8 @@ def test_a_result_is_what_was_promised_or_an_error(load: Any) -> None:
         demo = load(text_of(found, flavour)).DemoClient
         result: Any = asyncio.run(demo(Recorder({"n": 1})).count())
         assert (result["n"] if flavour == "typeddict" else result.n) == 1
+        result = asyncio.run(demo(Recorder({"n": 1.0})).count())
+        assert (result["n"] if flavour == "typeddict" else result.n) == 1
         with pytest.raises(AnswerError, match="no structured content"):
             asyncio.run(demo(Recorder()).count())
         with pytest.raises(ToolFailed, match="'count' failed"):

@@ -116,11 +116,17 @@ def _dumped(value: Any) -> Any:
 
 def _fitted(value: Any, kind: Any, tool: str) -> Any:
     """A result as the type that the server promised; AnswerError when it is none."""
+    read = _reader(kind)
     try:
-        return _reader(kind)(value)
+        return read(value)
     except ValueError as error:  # both libraries' errors are
-        message = f"the result of {tool!r} is not what its schema says: {error}"
-        raise AnswerError(INVALID_REQUEST, message) from error
+        from ..functions import whole  # here, as few need it and it is the server's
+
+        try:
+            return read(whole(value))
+        except (ValueError, RecursionError):
+            message = f"the result of {tool!r} is not what its schema says: {error}"
+            raise AnswerError(INVALID_REQUEST, message) from error
 
 
 @lru_cache  # not without bound: an annotation written in place may be another each time
