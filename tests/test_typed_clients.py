@@ -643,6 +643,19 @@ def test_a_result_need_not_be_an_object(flavour: Flavour, load: Any) -> None:
                 asyncio.run(getattr(demo(Recorder(wrong)), name)())
 
 
+def test_what_is_unfolded_takes_no_name_from_a_model(load: Any) -> None:
+    wanted = {"AResultValue": tool("", None, ("x",), x={})["inputSchema"]}
+    own = {"$ref": "#/$defs/AResultValue"}
+    output = {"additionalProperties": ROW, "$defs": wanted}
+    other = {"type": "array", "items": own, "$defs": wanted}
+    found = listing(
+        {"name": "a", "outputSchema": output}, {"name": "b", "outputSchema": other}
+    )
+    module = load(text_of(found))
+    result = asyncio.run(module.DemoClient(Recorder({"k": {"n": 1}})).a())
+    assert result["k"].n == 1
+
+
 def test_an_alias_of_aliases_is_not_written_out_without_end(load: Any) -> None:
     """Each half is twice the next; what nobody could read is any value."""
     halves: dict[str, Any] = {"D40": {"type": ["string", "null"]}}

@@ -163,7 +163,13 @@ class _Generator:
             schemas,
             self.request.flavour,
             parameters=frozenset(self.inputs.values()),
-            reserved=frozenset({self.name, "ToolFailed", *_BASE}),
+            reserved=frozenset(
+                {
+                    *(self.name, "ToolFailed", *_BASE),
+                    *(f"{root}_Parameters" for root in self.inputs.values()),
+                    *(f"{root}_Value" for root in self.outputs.values()),
+                }
+            ),
         )
 
     def _unfolded(self, tool: str, flat: Flat) -> dict[str, Any] | None:
