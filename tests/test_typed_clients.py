@@ -1070,6 +1070,15 @@ def test_what_makes_no_sense_is_an_error(
     assert not list(project.glob("*.py"))
 
 
+def test_a_listing_that_is_not_there_is_asked_for(project: Path) -> None:
+    found = invoke("--from", "missing.json", "-o", "a_client.py")
+    assert "mcpgen inspect TARGET --json" in found.output
+    made = invoke("--from", "given.json", "-o", "a_client.py", "--record")
+    assert made.exit_code == 0
+    (project / "given.json").unlink()
+    assert "mcpgen client TARGET -o FILE --record" in invoke().output
+
+
 def test_without_a_file_it_is_printed(project: Path) -> None:
     found = invoke("--from", "given.json", "--include", "test_simple*")
     assert found.exit_code == 0

@@ -251,7 +251,8 @@ def _listing(access: Access | None, source: Path | None) -> Listing:
 
     if access is None:
         assert source is not None
-        return _kept(source, source.name)
+        hint = "give what this prints: mcpgen inspect TARGET --json"
+        return _kept(source, source.name or str(source), hint)
     from .connecting import explaining, run
     from .page import look
 
@@ -262,7 +263,7 @@ def _listing(access: Access | None, source: Path | None) -> Listing:
     return parse(found.as_json().encode(), access.target.shown)
 
 
-def _kept(path: Path, shown: str) -> Listing:
+def _kept(path: Path, shown: str, hint: str) -> Listing:
     from ..client.listing import parse
     from ..load import MAX_BYTES
 
@@ -271,7 +272,6 @@ def _kept(path: Path, shown: str) -> Listing:
             return parse(file.read(MAX_BYTES + 1), shown)
     except OSError as error:
         message = f"cannot be read: {error.strerror or error}"
-        hint = "this writes it: mcpgen client TARGET -o FILE --record"
         raise fail("listing-unreadable", message, file=shown, hint=hint) from None
 
 
@@ -383,7 +383,8 @@ def _repeat(check: bool, force: bool, format: Format) -> bool:
 
 def _remade(client: ClientModule, config: Config) -> Module:
     shown = client.listing.relative_to(config.root).as_posix()
-    listing = _kept(client.listing, shown)
+    hint = "this writes it: mcpgen client TARGET -o FILE --record"
+    listing = _kept(client.listing, shown, hint)
     return _generated(listing, client.request, client.path.name)
 
 
