@@ -146,6 +146,122 @@ def test_typeddict_keys_are_those_of_the_wire(other: str, load: Any) -> None:
     assert hints == {"oldText": Any, other: typing.NotRequired[int]}
 
 
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_a_choice_can_hold_itself(flavour: Flavour, load: Any) -> None:
+    """By way of an object, whichever of them is met first."""
+    expr = {"$ref": "#/$defs/Expr"}
+    defs = {
+        "Expr": {"oneOf": [{"$ref": "#/$defs/Sum"}, {"$ref": "#/$defs/Number"}]},
+        "Sum": obj(("op", "terms"), op={"const": "+"}, terms={"$ref": "#/$defs/Terms"}),
+        "Terms": {"type": "array", "items": expr},
+        "Number": obj(("op", "n"), op={"const": "n"}, n={"type": "integer"}),
+        "Same": {"allOf": [{"$ref": "#/$defs/Other"}]},
+        "Other": obj(again={"$ref": "#/$defs/Same"}),
+    }
+    same = {"$ref": "#/$defs/Same"}
+    for met in ({"a": expr}, {"a": {"$ref": "#/$defs/Terms"}}, {"a": same, "b": expr}):
+        flat, found = made(flavour, Root=obj(**met) | {"$defs": defs})
+        assert "Any" not in found.code
+        assert_usable(flavour, flat, load(found))
+    n = {"op": "n", "n": 1}
+    value = {"a": {"again": {"again": {}}}, "b": {"op": "+", "terms": [n, n]}}
+    root = load(found).Root
+    if flavour == "msgspec":
+        assert msgspec.to_builtins(msgspec.convert(value, root)) == value
+        value["b"]["terms"][1] = {"op": "n", "n": "one"}
+        with pytest.raises(msgspec.ValidationError):
+            msgspec.convert(value, root)
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_a_definition_can_be_an_object_or_nothing(flavour: Flavour, load: Any) -> None:
+    node = {"type": ["object", "null"], "required": ["next"]}
+    node["properties"] = {"next": {"$ref": "#/$defs/Node"}}
+    leaf = {"type": "object", "nullable": True, "properties": {"x": {}}}
+    root = obj(("node",), node={"$ref": "#/$defs/Node"}, leaf={"$ref": "#/$defs/Leaf"})
+    flat, found = made(flavour, Root=root | {"$defs": {"Node": node, "Leaf": leaf}})
+    module = load(found)
+    assert_usable(flavour, flat, module)
+    assert {"Node", "NodeObject", "Leaf", "LeafObject"} <= flat.definitions.keys()
+    if flavour == "msgspec":
+        value = {"node": {"next": {"next": None}}, "leaf": None}
+        assert msgspec.to_builtins(msgspec.convert(value, module.Root)) == value
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_a_choice_can_be_part_of_a_choice(flavour: Flavour, load: Any) -> None:
+    def animal(name: str) -> dict[str, Any]:
+        return obj(("kind",), kind={"const": name})
+
+    fish = {"$ref": "#/$defs/Fish"}
+    defs = {
+        "Pet": {"oneOf": [animal("cat"), animal("dog")]},
+        "Fish": animal("fish"),
+        "Bird": {"anyOf": [animal("bird"), {"type": "null"}]},
+    }
+    bird = {"$ref": "#/$defs/Bird"}
+    root = obj(a={"anyOf": [{"$ref": "#/$defs/Pet"}, fish]}, b=bird) | {"$defs": defs}
+    flat, found = made(flavour, Root=root)
+    module = load(found)
+    assert_usable(flavour, flat, module)
+    assert {"PetCat", "PetDog", "Fish", "Bird", "BirdObject"} <= flat.definitions.keys()
+    if flavour == "msgspec":
+        value = msgspec.convert({"a": {"kind": "fish"}, "b": None}, module.Root)
+        assert isinstance(value.a, module.Fish)
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_an_alias_that_is_read_by_two_ways_is_no_circle(
+    flavour: Flavour, load: Any
+) -> None:
+    """An object leads to it first, and what it is made of then does without."""
+    again = {"$ref": "#/properties/p"}
+    inner = {"type": ["object", "array"], "properties": {"x": again}, "items": again}
+    root = obj(p={"anyOf": [{"$ref": "#/$defs/A"}, {"type": "null"}]})
+    flat, found = made(flavour, Root=root | {"$defs": {"A": inner}})
+    assert_usable(flavour, flat, load(found))
+
+
+def test_what_speaks_of_some_values_does_not_speak_of_all() -> None:
+    number = {"type": "integer"}
+    root = obj(
+        open={"patternProperties": {"^x": number}, "type": "object"},
+        closed={"patternProperties": {"^x": number}, "additionalProperties": False},
+        row={"type": "array", "prefixItems": [{"type": "string"}], "items": number},
+    )
+    code = made("typeddict", Root=root)[1].code
+    assert "open: NotRequired[dict[str, Any]]\n" in code
+    assert "closed: NotRequired[dict[str, int]]\n" in code
+    assert "row: NotRequired[list[Any]]\n" in code
+
+
+def test_what_is_required_is_there_even_if_nothing_is_said_of_it() -> None:
+    root = obj(("a", "b", 7), a={"type": "string"})
+    assert made("msgspec", Root=root)[1].annotations["Root"] == {"a": "str", "b": "Any"}
+
+
+def test_what_has_a_default_is_never_absent() -> None:
+    root = obj(
+        ("c",),
+        a={"type": "string", "default": "x"},
+        b={"type": "string"},
+        c={"type": "integer", "default": 3},
+    )
+    assert made("msgspec", Root=root)[1].annotations["Root"] == {
+        "c": "int",
+        "a": "str",
+        "b": "str | UnsetType",
+    }
+
+
+def test_keys_that_no_typeddict_has_make_it_any_dict() -> None:
+    """Type checkers refuse an empty one, and Any cannot be both a key and a type."""
+    for key in ("", "Any"):
+        root = obj(a=obj(**{key: {}}), b={})
+        code = made("typeddict", Root=root)[1].code
+        assert "a: NotRequired[dict[str, Any]]\n" in code
+
+
 def test_bounds_are_for_the_server_to_check() -> None:
     _, found = made(
         "msgspec",
@@ -230,6 +346,23 @@ def test_what_leads_elsewhere_is_said() -> None:
     assert "a: Any" in found.code
     flat, _ = made("pydantic", Root=obj(**{"\x1b[31m": {"$ref": "other.json"}}))
     assert flat.notes[0].place == "Root#/properties/\\u001b[31m"
+
+
+def test_long_chains_are_told_apart_by_their_ends() -> None:
+    """Thousands of definitions, each like the one of the other document but for one."""
+    count = 5000
+
+    def document(end: str) -> dict[str, Any]:
+        defs = {f"D{n}": obj(n={"$ref": f"#/$defs/D{n + 1}"}) for n in range(count)}
+        defs[f"D{count}"] = obj(x={"type": end})
+        # Met from the end, a bit at a time: references are not followed without end.
+        starts = {f"s{n:04}": {"$ref": f"#/$defs/D{n}"} for n in range(0, count, 50)}
+        return obj(**dict(reversed(starts.items()))) | {"$defs": defs}
+
+    flat = flatten({"A": document("string"), "B": document("integer")}, "msgspec")
+    assert {"AD0", "BD0", f"AD{count}"} <= flat.definitions.keys()
+    flat = flatten({"A": document("string"), "B": document("string")}, "msgspec")
+    assert len(flat.definitions) == count + 3
 
 
 def test_references_cannot_be_unrolled_without_end() -> None:
@@ -425,6 +558,8 @@ def some_schema(rng: random.Random, depth: int) -> Any:
             },
             {"allOf": [inner(), inner()]},
             {"type": ["null", "object", "array"], "items": inner()},
+            {"type": ["null", "object"], "properties": {names[0]: inner()}},
+            {"type": "object", "nullable": True, "properties": {"p": inner()}},
         ]
     )
 

@@ -21,13 +21,14 @@ import pytest
 from mcpgen.cli import app
 from mcpgen.client import put
 from mcpgen.client.changes import changes
-from mcpgen.client.listing import Listing, parse
+from mcpgen.client.listing import MAX_PROBLEMS, Listing, parse
 from mcpgen.client.module import MAX_RESOURCES, generate
 from mcpgen.client.request import Request, class_name
 from mcpgen.config import parse_config
 from mcpgen.datamodel import FLAVOURS, Flavour
 from mcpgen.diagnostics import CompileError
 from mcpgen.runtime import ToolFailed
+from mcpgen.runtime.client.typed import _plain
 from mcpgen.runtime.errors import AnswerError
 from mcpgen.unions import MAX_ARMS
 from msgspec import UNSET
@@ -77,6 +78,14 @@ async def forecast(city: str, days: int = 3, near: Place | None = None) -> Forec
 async def of_cloud(**_) -> str:
     return "cumulus"
 
+@server.tool
+async def cities() -> list[Place]:
+    return [Place(60, 11)]
+
+@server.tool
+async def warmest(above: int = 0) -> int | None:
+    return above or None
+
 @server.prompt
 async def plan(city: str, season: str = "summer") -> str:
     """Plan a trip."""
@@ -106,6 +115,11 @@ async def main() -> None:
         days, at = {days}, {at}
         assert len(days) == 2
         assert at
+        (place,) = await weather.cities()
+        lat: float = {lat}
+        assert lat == 60
+        warmest: int | None = await weather.warmest()
+        assert (warmest, await weather.warmest(above=7)) == (None, 7)
         (cloud,) = await weather.class_()
         assert cloud.type == "text" and cloud.text == "cumulus"
         prompt = await weather.prompt_plan(city="Oslo")
@@ -221,17 +235,22 @@ def test_strict_and_alive_in_every_flavour(project: Path) -> None:
     (project / "server.py").write_text(WEATHER)
     target = shlex.join([sys.executable, "server.py"])
     uses = {
-        "msgspec": ("Place(lat=1, lon=2)", "found.days", "found.at"),
-        "pydantic": ("Place(lat=1, lon=2)", "found.days", "found.at"),
-        "typeddict": ('{"lat": 1, "lon": 2}', 'found["days"]', 'found.get("at")'),
+        "msgspec": ("Place(lat=1, lon=2)", "found.days", "found.at", "place.lat"),
+        "pydantic": ("Place(lat=1, lon=2)", "found.days", "found.at", "place.lat"),
+        "typeddict": (
+            '{"lat": 1, "lon": 2}',
+            'found["days"]',
+            'found.get("at")',
+            'place["lat"]',
+        ),
     }
     assert invoke("--from", "given.json", "-o", "conformance.py").exit_code == 0
-    for flavour, (near, days, at) in uses.items():
+    for flavour, (near, days, at, lat) in uses.items():
         made = invoke(target, "-o", f"weather_{flavour}.py", "--flavour", flavour)
         assert made.exit_code == 0, made.output
         model = "" if flavour == "typeddict" else ", Place"
         names = {"flavour": flavour, "name": flavour.title(), "target": target}
-        text = USE.format(model=model, near=near, days=days, at=at, **names)
+        text = USE.format(model=model, near=near, days=days, at=at, lat=lat, **names)
         (project / f"use_{flavour}.py").write_text(text)
     for module in (project / "conformance.py", *project.glob("weather_*.py")):
         text = module.read_text()
@@ -298,6 +317,12 @@ def test_a_listing_is_kept_beside_the_module_of_a_live_server(project: Path) -> 
         0,
         "src/conf_client.py matches the server\n",
     )
+    plain = (FIXTURE, "-o", "src/other_client.py")
+    assert invoke(*plain, "--include", "test_simple*").exit_code == 0
+    done = invoke(*plain, "--check")
+    assert done.exit_code == 1
+    assert "the server still says the same" in done.output
+    assert "is new" not in done.output
     source = project / "src/conf_client.json"
     source.write_text(source.read_text().replace("Give one text.", "Give two texts."))
     assert invoke().exit_code == 0
@@ -531,12 +556,23 @@ def test_schemas_that_are_no_list_of_parameters() -> None:
     assert ["t3" in found.notes[0].message, "t4" in found.notes[1].message] == [1, 1]
 
 
+def test_arguments_of_some_choices_only_are_said_to_be_left_out() -> None:
+    choices = [{"properties": {"a": {}}}, {"properties": {"more": {}}}]
+    made = [tool("part", None, (), a={}), tool("whole", None, (), a={}, more={})]
+    for each in made:
+        each["inputSchema"]["oneOf"] = choices
+    (note,) = generate(listing(*made), Request(), "DemoClient").notes
+    assert (note.code, '"part"' in note.message) == ("arguments-unlisted", True)
+
+
 def test_a_result_is_what_was_promised_or_an_error(load: Any) -> None:
     output = tool("", None, ("n",), n={"type": "integer"})["inputSchema"]
     found = listing(tool("count", output))
     for flavour in FLAVOURS:
         demo = load(text_of(found, flavour)).DemoClient
         result: Any = asyncio.run(demo(Recorder({"n": 1})).count())
+        assert (result["n"] if flavour == "typeddict" else result.n) == 1
+        result = asyncio.run(demo(Recorder({"n": 1.0})).count())
         assert (result["n"] if flavour == "typeddict" else result.n) == 1
         with pytest.raises(AnswerError, match="no structured content"):
             asyncio.run(demo(Recorder()).count())
@@ -545,6 +581,105 @@ def test_a_result_is_what_was_promised_or_an_error(load: Any) -> None:
         if flavour != "typeddict":
             with pytest.raises(AnswerError, match="not what its schema says"):
                 asyncio.run(demo(Recorder({"n": "one"})).count())
+
+
+EXPRESSION = {
+    "$ref": "#/$defs/Expr",
+    "$defs": {
+        "Expr": {"oneOf": [{"$ref": "#/$defs/Sum"}, {"$ref": "#/$defs/Number"}]},
+        "Sum": tool(
+            "",
+            None,
+            ("op", "terms"),
+            op={"const": "sum"},
+            terms={"type": "array", "items": {"$ref": "#/$defs/Expr"}},
+        )["inputSchema"],
+        "Number": tool(
+            "", None, ("op", "n"), op={"const": "number"}, n={"type": "integer"}
+        )["inputSchema"],
+    },
+}
+ROW = tool("", None, ("n",), n={"type": "integer"})["inputSchema"]
+VALUES: dict[str, tuple[Any, str, Any, Any]] = {
+    "text": ({"type": "string"}, "str", "a", 1),
+    "texts": ({"enum": ["a", "b"]}, 'Literal["a", "b"]', "b", "c"),
+    "nullable": ({"type": ["integer", "null"]}, "int | None", None, "a"),
+    "rows": ({"type": "array", "items": ROW}, "list[RowsResultItem]", [{"n": 1}], {}),
+    "numbers": (
+        {"additionalProperties": {"type": "integer"}},
+        "dict[str, int]",
+        {"a": 1},
+        {"a": "b"},
+    ),
+    "named": (
+        {"$ref": "#/$defs/Sky", "$defs": {"Sky": {"enum": ["clear", "grey"]}}},
+        "Sky",
+        "clear",
+        "green",
+    ),
+    "calculated": (
+        EXPRESSION,
+        "Expr",
+        {"op": "sum", "terms": [{"op": "number", "n": 1}]},
+        {"op": "sum", "terms": [{"op": "number", "n": "a"}]},
+    ),
+    "anything": ({}, "Any", [1, None], None),
+}
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_a_result_need_not_be_an_object(flavour: Flavour, load: Any) -> None:
+    found = listing(
+        *(tool(name) | {"outputSchema": VALUES[name][0]} for name in VALUES)
+    )
+    text = text_of(found, flavour)
+    demo = load(text).DemoClient
+    for name, (_, annotation, right, wrong) in VALUES.items():
+        assert f"def {name}(self) -> {annotation}:" in text
+        value = asyncio.run(getattr(demo(Recorder(right)), name)())
+        assert _plain({"value": value}) == {"value": right}
+        if flavour != "typeddict" and name != "anything":
+            with pytest.raises(AnswerError, match="not what its schema says"):
+                asyncio.run(getattr(demo(Recorder(wrong)), name)())
+
+
+def test_what_is_unfolded_takes_no_name_from_a_model(load: Any) -> None:
+    wanted = {"AResultValue": tool("", None, ("x",), x={})["inputSchema"]}
+    own = {"$ref": "#/$defs/AResultValue"}
+    output = {"additionalProperties": ROW, "$defs": wanted}
+    other = {"type": "array", "items": own, "$defs": wanted}
+    found = listing(
+        {"name": "a", "outputSchema": output}, {"name": "b", "outputSchema": other}
+    )
+    module = load(text_of(found))
+    result = asyncio.run(module.DemoClient(Recorder({"k": {"n": 1}})).a())
+    assert result["k"].n == 1
+
+
+def test_an_alias_of_aliases_is_not_written_out_without_end(load: Any) -> None:
+    """Each half is twice the next; what nobody could read is any value."""
+    halves: dict[str, Any] = {"D40": {"type": ["string", "null"]}}
+    for n in range(40):
+        inner = {"$ref": f"#/$defs/D{n + 1}"}
+        both = [{"type": "array", "items": inner}, {"additionalProperties": inner}]
+        halves[f"D{n}"] = {"anyOf": both}
+    output = {"$ref": "#/$defs/D0", "$defs": halves}
+    text = text_of(listing({"name": "a", "outputSchema": output}))
+    assert "def a(self) -> Any:" in text
+    assert asyncio.run(load(text).DemoClient(Recorder(["b"])).a()) == ["b"]
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_nothing_is_imported_for_the_words_of_a_description(flavour: Flavour) -> None:
+    said = "Any ContentBlock, Literal UNSET, UnsetType, ConfigDict, Field, field."
+    output: dict[str, Any] = {"n": {"type": "integer", "description": said}}
+    odd = tool("b", None, ("from",), **{"from": {"enum": ["Any", "UNSET"]}})
+    plain = tool("a", tool("", None, ("n",), **output)["inputSchema"])
+    tree = ast.parse(text_of(listing(plain, odd), flavour))
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and node.module != "__future__":
+            assert {alias.name for alias in node.names} <= used
 
 
 def test_keys_that_no_class_can_have(load: Any) -> None:
@@ -574,6 +709,14 @@ def test_structs_are_told_apart_by_their_constant(load: Any) -> None:
         assert isinstance(found.shape, module.DrawResultShapeSquare)
 
 
+def test_a_pattern_that_chooses_nothing_is_said() -> None:
+    found = listing(tool("get_a"), prompts=[{"name": "plan"}])
+    made = generate(found, Request(include=("get_*", "plan", "sreach")), "DemoClient")
+    (note,) = made.notes
+    assert (note.code, note.severity) == ("pattern-unmatched", "warning")
+    assert '"sreach"' in note.message
+
+
 def test_patterns_choose_by_name() -> None:
     found = listing(
         tool("get_a"), tool("get_b"), tool("set_a"), prompts=[{"name": "get_c"}]
@@ -590,6 +733,8 @@ def test_patterns_choose_by_name() -> None:
         ("weather.py", "WeatherClient"),
         ("mcp-servers/everything", "EverythingClient"),
         ("_1.py", "Server1Client"),
+        ("_.py", "ServerClient"),
+        ("typed.py", "ServerTypedClient"),
     ],
 )
 def test_the_class_is_named_by_the_module(file: str, name: str) -> None:
@@ -670,7 +815,7 @@ def test_what_a_server_says_stays_data(
                 "TypedDict",
                 "ConfigDict",
             ) or re.fullmatch(
-                r"self\._(content|structured|prompt|read|expanded)|\w+\.model_rebuild",
+                r"self\._(content|structured|value|prompt|read|expanded)|\w+\.model_rebuild",
                 called,
             )
     head = text.partition('\n"""')[0]
@@ -726,6 +871,39 @@ def test_what_nobody_could_read_is_any_value(flavour: Flavour) -> None:
     assert len(text) < 10_000
 
 
+def test_a_terminal_is_told_nothing(project: Path) -> None:
+    """Of what a server says, nothing that moves a cursor or turns text around."""
+    name = "a\x9b31m\u202e\u2066"
+    odd = {"name": name, "inputSchema": {"required": ["x"]}}
+    (project / "odd.json").write_text(json.dumps({"tools": [odd]}))
+    found = invoke("--from", "odd.json", "-o", "odd_client.py")
+    assert found.exit_code == 0
+    assert r"a\u009b31m\u202e\u2066" in found.output
+    assert found.output.replace("\n", "").isprintable()
+
+
+def test_descriptions_are_read_once(load: Any) -> None:
+    """Patterns that look at each of a million blanks again would never be done."""
+    said = "{@link" + " " * 1_000_000 + "{ the end"
+    text = text_of(listing(tool("a") | {"description": said}))
+    assert "the end" in load(text).DemoClient.a.__doc__
+
+
+def test_models_come_after_what_they_are_made_of() -> None:
+    """That is how they are read; and the other way round takes too long to sort."""
+    defs = {
+        f"D{n:04}": tool("", None, (), n={"$ref": f"#/$defs/D{n + 1:04}"})[
+            "inputSchema"
+        ]
+        for n in range(100)
+    }
+    defs["D0100"] = tool("", None, (), x={"type": "string"})["inputSchema"]
+    output = {"$ref": "#/$defs/D0000", "$defs": defs}
+    text = text_of(listing({"name": "a", "outputSchema": output}))
+    found = re.findall(r"class (D\d+)", text)
+    assert found == sorted(defs, reverse=True)
+
+
 def test_no_field_warns_when_it_is_imported(load: Any) -> None:
     keys = ["model_dump", "model_dumped", "model_validate", "model_config", "copy"]
     output: dict[str, Any] = {"properties": {key: {} for key in keys}}
@@ -746,7 +924,19 @@ BAD_LISTINGS: dict[str, tuple[bytes, str]] = {
     "surrogate": (b'{"tools": [{"name": "\\ud800"}]}', "not-text"),
     "infinite": (b'{"tools": [{"name": "a", "x": 1e999}]}', "not-json"),
     "deep": (b'{"tools": ' + b"[" * 10_000 + b"]" * 10_000 + b"}", "too-deep"),
+    "twice": (
+        json.dumps({f"k{n}": n for n in range(200_000)}).encode()[:-1]
+        + b', "k199999": 1, "tools": []}',
+        "not-json",
+    ),
 }
+
+
+def test_a_listing_that_is_all_wrong_is_refused_in_few_words(project: Path) -> None:
+    (project / "bad.json").write_text(json.dumps({"tools": [7] * 10_000}))
+    found = invoke("--from", "bad.json", "-o", "bad_client.py")
+    assert found.exit_code == 2
+    assert 0 < found.output.count("error[") <= MAX_PROBLEMS
 
 
 @pytest.mark.parametrize(("data", "code"), BAD_LISTINGS.values(), ids=BAD_LISTINGS)
@@ -795,6 +985,11 @@ def test_changes_are_said_in_words() -> None:
         "tool \"kept\": argument c is new: str = 'd'",
         'tool "kept": its result is another: list[ContentBlock] → KeptResult',
         "model KeptResult is new",
+    ]
+    kinds = [listing(tool("a", {"type": kind})) for kind in ("string", "integer")]
+    before, after = (put.body(text_of(each)) or "" for each in kinds)
+    assert changes(before, after) == [
+        'tool "a": its result is another: str → int',
     ]
     for broken in ("class", "x = " + "-" * 100_000 + "1"):
         assert changes(broken, after) == ["it is not Python any more"]
@@ -873,6 +1068,15 @@ def test_what_makes_no_sense_is_an_error(
     assert found.exit_code == 2
     assert "error[" in found.output
     assert not list(project.glob("*.py"))
+
+
+def test_a_listing_that_is_not_there_is_asked_for(project: Path) -> None:
+    found = invoke("--from", "missing.json", "-o", "a_client.py")
+    assert "mcpgen inspect TARGET --json" in found.output
+    made = invoke("--from", "given.json", "-o", "a_client.py", "--record")
+    assert made.exit_code == 0
+    (project / "given.json").unlink()
+    assert "mcpgen client TARGET -o FILE --record" in invoke().output
 
 
 def test_without_a_file_it_is_printed(project: Path) -> None:

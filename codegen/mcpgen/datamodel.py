@@ -119,6 +119,10 @@ def models(
         if wire != python
     }
     bare = {name: _without_prose(schema) for name, schema in definitions.items()}
+    if flavour == "msgspec":
+        # What has a default is always there; or it would be called absent, besides.
+        bare = {name: _defaulted(schema) for name, schema in bare.items()}
+        options = {"apply_default_values_for_required_fields": True, **(options or {})}
     unions = dict(_tagged(bare)) if flavour == "msgspec" else {}
     text = _generate({**bare, **unions}, flavour, aliases, options or {}, templates)
     made = _Module(text, {**definitions, **unions}, flavour)
@@ -172,6 +176,25 @@ def _without_prose(schema: Any) -> Any:
         elif key != "description":
             made[key] = value
     return made
+
+
+def _defaulted(schema: Any) -> Any:
+    """The same, what has a default being required, and only that having a default."""
+    if not isinstance(schema, dict) or "properties" not in schema:
+        return schema
+    needed = schema.get("required", [])
+    properties = {
+        name: {k: v for k, v in inner.items() if k != "default" or name not in needed}
+        if isinstance(inner, dict)
+        else inner
+        for name, inner in schema["properties"].items()
+    }
+    more = [
+        name
+        for name, inner in properties.items()
+        if isinstance(inner, dict) and "default" in inner
+    ]
+    return {**schema, "properties": properties, "required": [*needed, *more]}
 
 
 def _tagged(schema: Any) -> Iterator[tuple[str, Any]]:
@@ -277,6 +300,8 @@ class _Module:
         known = {name for names in self.imports.values() for name in names}
         self.known = known | _BUILTINS | set(self.definitions)
         named = [(self._declaration(node), node) for node in rest]
+        if self.flavour == "msgspec":
+            named = list(self._aliases_last(named))
         if lost := sorted(set(self.definitions).difference(name for name, _ in named)):
             raise _distrusted(f"it has no {clip(', '.join(lost), 200)}")
         chunks = [
@@ -288,6 +313,37 @@ class _Module:
             if module != "__future__"
         }
         return Models("\n\n\n".join(chunks) + "\n", imports, self.annotations)
+
+    def _aliases_last(
+        self, named: list[tuple[str, ast.stmt]]
+    ) -> Iterator[tuple[str, ast.stmt]]:
+        """Classes, which are looked into later; then aliases, each after its parts.
+
+        So no alias needs quotes, which msgspec would look up in nothing but a class.
+        """
+        aliases = {name: node for name, node in named if isinstance(node, ast.AnnAssign)}
+        yield from (each for each in named if each[0] not in aliases)
+
+        def after_parts(name: str) -> Iterator[tuple[str, ast.stmt]]:
+            if (node := aliases.pop(name, None)) and node.value:
+                for part in ast.walk(node.value):
+                    if isinstance(part, ast.Name | ast.Constant):
+                        inner = part.id if isinstance(part, ast.Name) else part.value
+                        yield from after_parts(str(inner))
+                self._unquote(node.value)
+                yield name, node
+
+        for name in list(aliases):
+            yield from after_parts(name)
+
+    def _unquote(self, value: ast.expr) -> None:
+        for part in sorted(_quoted(value), key=lambda p: p.col_offset, reverse=True):
+            name = str(part.value)
+            if name not in self.definitions:
+                raise _distrusted(f"line {part.lineno} quotes what is no name")
+            line = self.lines[part.lineno - 1].encode()  # columns are of UTF-8
+            before, after = line[: part.col_offset], line[part.end_col_offset :]
+            self.lines[part.lineno - 1] = (before + name.encode() + after).decode()
 
     def _lines(self, node: ast.stmt) -> Iterator[str]:
         assert node.end_lineno is not None
@@ -407,6 +463,18 @@ class _Module:
         schema = self.definitions.get(name)
         found = schema.get("properties", {}) if isinstance(schema, dict) else {}
         return {key: _description(inner) for key, inner in found.items()}
+
+
+def _quoted(node: ast.AST) -> Iterator[ast.Constant]:
+    """The names in quotes in an annotation, which the values of a Literal are not."""
+    match node:
+        case ast.Constant(value=str()):
+            yield node
+        case ast.Subscript(value=ast.Name(id="Literal")):
+            pass
+        case _:
+            for part in ast.iter_child_nodes(node):
+                yield from _quoted(part)
 
 
 def _wire_name(node: ast.AnnAssign) -> str | None:

@@ -79,7 +79,13 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 def clip(text: str, limit: int = 120) -> str:
     """Text from a schema, made fit for one line of output."""
     shown = text if len(text) <= limit else text[:limit] + "…"
-    return json.dumps(shown, ensure_ascii=False)[1:-1]
+    said = json.dumps(shown, ensure_ascii=False)[1:-1]
+    # JSON leaves in what else a terminal obeys: C1 codes, and marks of direction.
+    return "".join(c if c.isprintable() else _escaped(c) for c in said)
+
+
+def _escaped(char: str) -> str:
+    return json.dumps(char)[1:-1]
 
 
 def as_text(diagnostics: Iterable[Diagnostic]) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
@@ -31,11 +31,17 @@ MAX_SIZE = 100
 """So much may stand at once where a reference is; references to references multiply."""
 
 ANY: dict[str, Any] = {}
+_INNER = ("items", "additionalProperties")
 _SCALARS = ("string", "integer", "number", "boolean", "null")
 _DEFS = re.compile(r"/(?:\$defs|definitions)/([^/]+)")
 
-_UNFIT = re.compile(r'[\\"\0-\x1f]')
-"""What msgspec has in no name of a field."""
+_UNFIT: Mapping[Flavour, re.Pattern[str]] = {
+    "msgspec": re.compile(r'[\\"\0-\x1f]'),
+    "pydantic": re.compile(r"(?!)"),
+    # Type checkers know no empty key, and one called Any hides what it is.
+    "typeddict": re.compile(r"\A(?:Any)?\Z"),
+}
+"""Keys that no class of the flavour can have."""
 
 CLASS_RESERVED = frozenset(
     {
@@ -121,6 +127,7 @@ class _Flattening:
     ) -> None:
         self.schemas = schemas
         self.needs_tags = flavour == "msgspec"
+        self.unfit_keys = _UNFIT[flavour]
         self.parameters = parameters
         self.reserved = reserved
         self.file = file
@@ -130,6 +137,12 @@ class _Flattening:
         """Key of a definition → what it is; references are keys."""
         self.targets: dict[str, dict[str, Any] | None] = {}
         """What references lead to; None while that is being read."""
+        self.reading: list[str] = []
+        """The keys of those that are being read, the innermost last."""
+        self.closed = 0
+        """So many of them are outside of the object that is being read."""
+        self.circular: set[str] = set()
+        """Those that were referred to while they were being read."""
         self.merging: set[str] = set()
         """References that `allOf` has made one object of, outside of this one."""
         self.unfit: set[str] = set()
@@ -142,9 +155,12 @@ class _Flattening:
             name: self._target(_Place(name, "", (name,)), schema)
             for name, schema in sorted(self.schemas.items())
         }
-        unions = Unions(self.found, needs_tags=self.needs_tags)
-        found = {key: unions.readable(schema) for key, schema in self.found.items()}
+        known = _without_circles(self.found)
+        unions = Unions(known, needs_tags=self.needs_tags)
+        known = {key: unions.readable(schema) for key, schema in known.items()}
         roots = {name: unions.readable(schema) for name, schema in roots.items()}
+        roots, found = _direct(roots, known), _direct(known, known)
+        found = {key: found[key] for key in found if "$ref" not in known[key]}
         names = self._names(_alike(found, self.places))
         definitions = {
             names[key]: _renamed(schema, names) for key, schema in found.items()
@@ -203,29 +219,35 @@ class _Flattening:
         if type == "object":
             return self._object(schema, at)
         if type == "array":
-            items = self._schema(schema.get("items", True), at.under("items", "item"))
-            return {"type": "array", "items": items}
+            # With `prefixItems`, `items` speaks of the rest, and nothing of them all.
+            items = True if "prefixItems" in schema else schema.get("items", True)
+            made = self._schema(items, at.under("items", "item"))
+            return {"type": "array", "items": made}
         return {"type": type} if type in _SCALARS else ANY
 
     def _object(self, schema: dict[str, Any], at: _Place) -> dict[str, Any]:
         properties = _properties(schema)
         if not properties:
             return self._map(schema, at)
-        if self.needs_tags and any(map(_UNFIT.search, properties)):
+        required = schema.get("required")
+        listed = required if isinstance(required, list) else []
+        needed = dict.fromkeys(name for name in listed if isinstance(name, str))
+        properties = properties | {n: True for n in needed if n not in properties}
+        if any(map(self.unfit_keys.search, properties)):
             if not (at.key.endswith("#") and at.key[:-1] in self.parameters):
                 return OBJECT
             self.unfit.add(at.key)
         if at.key not in self.found:
             made: dict[str, Any] = {"type": "object"}
             self.places[at.key], self.found[at.key] = at, made
-            required = schema.get("required")
-            needed = required if isinstance(required, list) else []
+            closed, self.closed = self.closed, len(self.reading)
             made["properties"] = {
                 name: self._property(
                     inner, at.under(f"properties/{escape(name)}", name)
                 )
                 for name, inner in properties.items()
             }
+            self.closed = closed
             made["required"] = [name for name in properties if name in needed]
             made |= _described(schema)
         return {"$ref": at.key}
@@ -238,16 +260,19 @@ class _Flattening:
 
     def _map(self, schema: dict[str, Any], at: _Place) -> dict[str, Any]:
         values = schema.get("additionalProperties", True)
-        if isinstance(schema.get("patternProperties"), dict):
-            patterns = list(schema["patternProperties"].items())
-            only, values = patterns[0] if len(patterns) == 1 else ("", True)
+        where = at.under("additionalProperties", "value")
+        patterns = schema.get("patternProperties")
+        if isinstance(patterns, dict) and patterns:
+            # One pattern speaks of all values only where no other keys may be.
+            is_all = len(patterns) == 1 and values is False
+            only, values = next(iter(patterns.items())) if is_all else ("", True)
             where = at.under(f"patternProperties/{escape(only)}", "value")
-        else:
-            where = at.under("additionalProperties", "value")
         return {"type": "object", "additionalProperties": self._schema(values, where)}
 
     def _arms(self, arms: list[Any], keyword: str, at: _Place) -> dict[str, Any]:
-        words = _arm_words(arms)
+        # What gets a definition takes its name; an object inside of it needs another.
+        is_named = at.is_shared and at.key in self.targets
+        words = _arm_words(arms, ("object",) if is_named else ())
         return {
             "anyOf": [
                 self._schema(arm, at.under(f"{keyword}/{number}", *words[number]))
@@ -315,19 +340,40 @@ class _Flattening:
         return self._target(place, schema)
 
     def _target(self, at: _Place, schema: Any) -> dict[str, Any]:
-        if at.key in self.found:
-            return OBJECT if at.key in self.unfit else {"$ref": at.key}
+        if at.key in self.unfit:
+            return OBJECT
         if at.key in self.targets:
-            # If it is still None, it is made of itself and of nothing else.
-            return self.targets[at.key] or ANY
+            known = self.targets[at.key]
+            return self._circle(at.key) if known is None else known
         self.targets[at.key] = None
+        self.reading.append(at.key)
         made = self._schema(schema, at)
-        if at.is_shared and ("enum" in made or "anyOf" in made):
-            self.places[at.key], self.found[at.key] = at, made | _described(schema)
-            made = {"$ref": at.key}
+        self.reading.pop()
+        is_object = made == {"$ref": at.key} and at.key in self.found
+        is_circular = at.key in self.circular and not is_object
+        if is_circular or (at.is_shared and _is_choice(made)):
+            made = self._named(at, made, schema)
         made = made if _size(made) <= MAX_SIZE else ANY
         self.targets[at.key] = made
         return made
+
+    def _circle(self, key: str) -> dict[str, Any]:
+        """What is still being read: a name inside of an object, and nothing outside."""
+        if self.reading.index(key) >= self.closed:
+            return ANY
+        self.circular.add(key)
+        return {"$ref": key}
+
+    def _named(self, at: _Place, made: dict[str, Any], schema: Any) -> dict[str, Any]:
+        """A definition for what is no object: a choice, or what is part of itself."""
+        if at.key in self.found:
+            # An object or something else: the object makes room for the two of them.
+            inside = at.under("type", "object")
+            self.places[inside.key] = inside
+            self.found[inside.key] = self.found[at.key]
+            made = _moved(made, at.key, inside.key)
+        self.places[at.key], self.found[at.key] = at, made | _described(schema)
+        return made if "$ref" in made else {"$ref": at.key}
 
     def _raw(self, root: str, ref: Any) -> tuple[str, Any] | None:
         """Where a local reference leads, and what is there."""
@@ -373,35 +419,107 @@ def _alike(found: Mapping[str, Any], places: Mapping[str, _Place]) -> dict[str, 
     """Key → the first of those that are the same: under one name in `$defs`, equal inside.
 
     They start as one group by name and are told apart by what they are made of, until
-    no group falls apart any more; so circles of references do no harm.
+    no group falls apart any more; so circles of references do no harm. When a group
+    does, only those that refer to it are looked at again: chains can be long.
     """
-    keys = sorted(found)
-    group = {
-        key: repr(places[key].words) if places[key].is_shared else key for key in keys
-    }
-    while True:
-        firsts: dict[tuple[str, str], str] = {}
-        refined = {}
-        for key in keys:
-            inside = json.dumps(_renamed(found[key], group), sort_keys=True)
-            refined[key] = firsts.setdefault((group[key], inside), key)
-        if len(set(refined.values())) == len(set(group.values())):
-            return refined
-        group = refined
+    group: dict[str, str] = {}
+    members: dict[str, list[str]] = {}
+    users: dict[str, list[str]] = {}
+    for key in sorted(found):
+        group[key] = repr(places[key].words) if places[key].is_shared else key
+        members.setdefault(group[key], []).append(key)
+        for target in _references(found[key]):
+            users.setdefault(target, []).append(key)
+    inside: dict[str, str] = {}
+    unsure = sorted(found)
+    while unsure:
+        for key in unsure:
+            inside[key] = json.dumps(_renamed(found[key], group), sort_keys=True)
+        moved: list[str] = []
+        for name in dict.fromkeys(group[key] for key in unsure):
+            parts: dict[str, list[str]] = {}
+            for key in members[name]:
+                parts.setdefault(inside[key], []).append(key)
+            members[name], *others = parts.values()
+            for part in others:
+                members[part[0]] = part
+                group |= dict.fromkeys(part, part[0])
+                moved += part
+        unsure = sorted({user for key in moved for user in users.get(key, ())})
+    return {key: members[group[key]][0] for key in sorted(found)}
+
+
+def _references(schema: Any) -> Iterator[str]:
+    """The keys that a definition refers to."""
+    if "$ref" in schema:
+        yield schema["$ref"]
+    inner = [schema[key] for key in _INNER if key in schema]
+    inner += [*_properties(schema).values(), *schema.get("anyOf", ())]
+    inner += schema.get("oneOf", ())
+    for each in inner:
+        yield from _references(each)
+
+
+def _without_circles(found: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Without definitions that hold themselves, but by way of an object: no alias can."""
+    made = {key: schema for key, schema in found.items() if "properties" in schema}
+    above: set[str] = set()
+
+    def settled(key: str) -> None:
+        above.add(key)
+        made[key] = cut(found[key])
+        above.remove(key)
+
+    def cut(schema: dict[str, Any]) -> dict[str, Any]:
+        if "$ref" in schema:
+            if schema["$ref"] in above:
+                return ANY
+            if schema["$ref"] not in made:
+                settled(schema["$ref"])
+        changed: dict[str, Any] = {k: cut(schema[k]) for k in _INNER if k in schema}
+        if "anyOf" in schema:
+            changed["anyOf"] = [cut(arm) for arm in schema["anyOf"]]
+        return {**schema, **changed}
+
+    for key in sorted(found):
+        if key not in made:
+            settled(key)
+    return made
+
+
+def _direct(
+    schemas: Mapping[str, dict[str, Any]], found: Mapping[str, dict[str, Any]]
+) -> dict[str, dict[str, Any]]:
+    """With references past definitions that are but a reference themselves."""
+
+    def last(key: str) -> str:
+        while "$ref" in found[key]:
+            key = found[key]["$ref"]
+        return key
+
+    return {key: _referring(schema, last) for key, schema in schemas.items()}
 
 
 def _renamed(schema: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
     """With every reference renamed, at any depth."""
+    return _referring(schema, lambda key: f"#/$defs/{names[key]}")
+
+
+def _referring(
+    schema: Mapping[str, Any], rename: Callable[[str], str]
+) -> dict[str, Any]:
     made: dict[str, Any] = {}
     for key, value in schema.items():
         if key == "$ref":
-            made[key] = f"#/$defs/{names[value]}"
+            made[key] = rename(value)
         elif key == "properties":
-            made[key] = {name: _renamed(inner, names) for name, inner in value.items()}
+            made[key] = {
+                name: _referring(inner, rename) for name, inner in value.items()
+            }
         elif key in ("anyOf", "oneOf"):
-            made[key] = [_renamed(inner, names) for inner in value]
-        elif key in ("items", "additionalProperties"):
-            made[key] = _renamed(value, names)
+            made[key] = [_referring(inner, rename) for inner in value]
+        elif key in _INNER:
+            made[key] = _referring(value, rename)
         else:
             made[key] = value
     return made
@@ -444,6 +562,19 @@ def _properties(schema: Mapping[str, Any]) -> dict[str, Any]:
 def _described(schema: Any) -> dict[str, Any]:
     text = schema.get("description") if isinstance(schema, dict) else None
     return {"description": text} if isinstance(text, str) and text.strip() else {}
+
+
+def _is_choice(schema: Mapping[str, Any]) -> bool:
+    return "enum" in schema or "anyOf" in schema
+
+
+def _moved(schema: dict[str, Any], old: str, new: str) -> dict[str, Any]:
+    """The same, or the same choice, with another key for one of its parts."""
+    if schema == {"$ref": old}:
+        return {"$ref": new}
+    if "anyOf" in schema:
+        return {"anyOf": [_moved(arm, old, new) for arm in schema["anyOf"]]}
+    return schema
 
 
 def _size(schema: Any) -> int:
@@ -508,15 +639,15 @@ def _words(pointer: str) -> tuple[str, ...]:
     return tuple(words)
 
 
-def _arm_words(arms: list[Any]) -> list[tuple[str, ...]]:
+def _arm_words(arms: list[Any], alone: tuple[str, ...]) -> list[tuple[str, ...]]:
     """What tells the arms of a union apart, never their number.
 
     Their title; a constant; or the keys that they need; if all this is the same, a
-    digest of what they say.
+    digest of what they say. A single object is what `alone` says.
     """
     objects = [arm for arm in arms if isinstance(arm, dict) and _properties(arm)]
     if len(objects) < 2:
-        return [()] * len(arms)
+        return [alone if arm in objects else () for arm in arms]
     words: list[tuple[str, ...]] = [()] * len(arms)
     left = [number for number, arm in enumerate(arms) if arm in objects]
     for describe in (_title, _constants, _needed, _digest):

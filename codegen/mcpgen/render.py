@@ -171,7 +171,7 @@ def comment(text: str, indent: int = 0) -> str:
 
 # --- text ---------------------------------------------------------------------------
 
-_LINK = re.compile(r"\{@link(?:code|plain)?\s+([^{}]*)\}")
+_LINK = re.compile(r"\{@link(?:code|plain)?\s([^{}]*)\}")
 _TAG = re.compile(r"\{@[^{}]*\}")
 _GLUED = re.compile(r"([A-Z]\w*?(?:Request|Notification))(?=[a-z]+/)")
 """A method name glued to its message: `CallToolRequesttools/call`."""

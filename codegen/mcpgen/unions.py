@@ -75,8 +75,8 @@ class Unions:
         for arm in arms:
             if "$ref" in arm and "properties" not in self.definitions[arm["$ref"]]:
                 arm = self._behind(arm["$ref"])
-            if "anyOf" in arm:
-                yield from self._flat(arm["anyOf"])
+            if inner := arm.get("anyOf") or arm.get("oneOf"):
+                yield from self._flat(inner)
             else:
                 yield self._arm({k: v for k, v in arm.items() if k != "description"})
 

@@ -251,7 +251,8 @@ def _listing(access: Access | None, source: Path | None) -> Listing:
 
     if access is None:
         assert source is not None
-        return _kept(source, source.name)
+        hint = "give what this prints: mcpgen inspect TARGET --json"
+        return _kept(source, source.name or str(source), hint)
     from .connecting import explaining, run
     from .page import look
 
@@ -262,7 +263,7 @@ def _listing(access: Access | None, source: Path | None) -> Listing:
     return parse(found.as_json().encode(), access.target.shown)
 
 
-def _kept(path: Path, shown: str) -> Listing:
+def _kept(path: Path, shown: str, hint: str) -> Listing:
     from ..client.listing import parse
     from ..load import MAX_BYTES
 
@@ -271,7 +272,6 @@ def _kept(path: Path, shown: str) -> Listing:
             return parse(file.read(MAX_BYTES + 1), shown)
     except OSError as error:
         message = f"cannot be read: {error.strerror or error}"
-        hint = "this writes it: mcpgen client TARGET -o FILE --record"
         raise fail("listing-unreadable", message, file=shown, hint=hint) from None
 
 
@@ -383,7 +383,8 @@ def _repeat(check: bool, force: bool, format: Format) -> bool:
 
 def _remade(client: ClientModule, config: Config) -> Module:
     shown = client.listing.relative_to(config.root).as_posix()
-    listing = _kept(client.listing, shown)
+    hint = "this writes it: mcpgen client TARGET -o FILE --record"
+    listing = _kept(client.listing, shown, hint)
     return _generated(listing, client.request, client.path.name)
 
 
@@ -404,12 +405,19 @@ def _matches(place: _Place, listing: Listing, format: Format) -> bool:
         raise fail("client-missing", message, file=place.shown)
     new = placing.body(_generated(listing, place.request, place.path.name).text) or ""
     found = changes(old, new) if old != new else []
+    hint = "to follow the server, run the same without --check"
     if placing.is_edited(text):
         found = ["was edited by hand", *found]
+    elif found and placing.listing_sha256(text) == listing.sha256:
+        # Its differences are none of the server's, and would only mislead.
+        found = ["was made in another way; the server still says the same"]
+        hint = (
+            "check with the --flavour, --include, --exclude and --runtime that it was made "
+            "with, or run the same without --check"
+        )
     if not found:
         typer.echo(f"{place.shown} matches the server")
         return True
-    hint = "to follow the server, run the same without --check"
     shown = place.shown
     report(
         [Diagnostic("client-stale", what, shown, hint=hint) for what in found], format

@@ -14,6 +14,7 @@ from ..diagnostics import clip
 _KINDS = {
     "_content": "tool",
     "_structured": "tool",
+    "_value": "tool",
     "_prompt": "prompt",
     "_read": "resource",
     "_expanded": "resource template",

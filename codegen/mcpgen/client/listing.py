@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from hashlib import sha256
+from itertools import islice
 from typing import Any
 
 from ..diagnostics import CompileError, Diagnostic, clip, fail
@@ -19,6 +20,9 @@ LISTS = {
     "resourceTemplates": "uriTemplate",
 }
 """What there is in a listing, and what tells its entries apart."""
+MAX_PROBLEMS = 20
+"""What is wrong more often than that is no listing, and said often enough."""
+
 _KEPT = {
     "tools": ("name", "title", "description", "inputSchema", "outputSchema"),
     "prompts": ("name", "title", "description", "arguments"),
@@ -65,6 +69,11 @@ class Listing:
         content = json.dumps(self.document, sort_keys=True, separators=(",", ":"))
         return sha256(content.encode()).hexdigest()
 
+    @property
+    def is_empty(self) -> bool:
+        """Does it offer nothing?"""
+        return not (self.tools or self.prompts or self.resources or self.templates)
+
     def only(self, include: Iterable[str], exclude: Iterable[str]) -> Listing:
         """What has a name that a pattern of `include` matches, and none of `exclude`."""
         wanted, unwanted = list(include) or ["*"], list(exclude)
@@ -98,7 +107,7 @@ def parse(data: bytes, file: str) -> Listing:
             file=file,
             hint="give what this prints: mcpgen inspect TARGET --json",
         )
-    problems = list(_problems(value, file))
+    problems = list(islice(_problems(value, file), MAX_PROBLEMS))
     if problems:
         raise CompileError(problems)
     info = value.get("serverInfo")

@@ -6,6 +6,7 @@ through the filters of `render`, schemas through `flatten` and `datamodel`.
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from typing import Any
 from .. import resources
 from ..datamodel import Models, models
 from ..diagnostics import Diagnostic, clip
-from ..flatten import FIELD_RESERVED, Flat, attribute_name, flatten
+from ..flatten import ANY, FIELD_RESERVED, MAX_SIZE, Flat, attribute_name, flatten
 from ..format import format_files
 from ..names import distinct, is_plain, pascal_case, snake_case, spelled
 from ..render import client_header, environment, pystr
@@ -25,6 +26,9 @@ from .request import Request
 
 MAX_RESOURCES = 50
 """More are no fixed set that a method each would help with."""
+
+MAX_SEARCHED = 20_000
+"""So much of a description is searched for what its parameters say, each for itself."""
 
 _METHODS_RESERVED = frozenset(
     {
@@ -94,6 +98,13 @@ class _Generator:
         self.used: set[str] = {"TypedClient"}
 
     def module(self, whole: Listing) -> Module:
+        for pattern in self.request.include:
+            if whole.only([pattern], ()).is_empty:
+                self._note(
+                    "pattern-unmatched",
+                    f'nothing has a name like "{clip(pattern, 80)}"',
+                    "this shows all names: mcpgen inspect TARGET",
+                )
         tools = {tool["name"]: tool for tool in self.listing.tools}
         names = distinct(tools, _method_name, spelled, reserved=_METHODS_RESERVED)
         flat = self._flat(tools, names)
@@ -103,8 +114,13 @@ class _Generator:
             for tool in tools
             if (definition := self._unfolded(tool, flat))
         }
+        unfolded |= {
+            f"{root}_Value": _value(flat.roots[root], flat)
+            for root in self.outputs.values()
+            if _class_of(flat.roots[root], flat) is None
+        }
         used = [*unfolded.values(), *self._results(flat)]
-        kept = dict(sorted(_reachable(flat, used)))
+        kept = dict(_reachable(flat, used))
         made = models(
             {**kept, **unfolded},
             self.request.flavour,
@@ -112,9 +128,7 @@ class _Generator:
             unfolded=unfolded,
         )
         methods = [
-            self._tool(
-                tool, names[name], flat, made.annotations.get(parameters[name], {})
-            )
+            self._tool(tool, names[name], flat, made, parameters[name])
             for name, tool in tools.items()
         ]
         methods += self._others(frozenset(names.values()))
@@ -149,7 +163,13 @@ class _Generator:
             schemas,
             self.request.flavour,
             parameters=frozenset(self.inputs.values()),
-            reserved=frozenset({self.name, "ToolFailed", *_BASE}),
+            reserved=frozenset(
+                {
+                    *(self.name, "ToolFailed", *_BASE),
+                    *(f"{root}_Parameters" for root in self.inputs.values()),
+                    *(f"{root}_Value" for root in self.outputs.values()),
+                }
+            ),
         )
 
     def _unfolded(self, tool: str, flat: Flat) -> dict[str, Any] | None:
@@ -174,30 +194,35 @@ class _Generator:
         tool: dict[str, Any],
         name: str,
         flat: Flat,
-        annotations: Mapping[str, str],
+        made: Models,
+        unfolded: str,
     ) -> Method:
         root = flat.roots[self.inputs[tool["name"]]]
-        if _class_of(root, flat) is None and _takes_more(tool.get("inputSchema")):
+        listed = (_class_of(root, flat) or {}).get("properties", {})
+        if _takes_more(tool.get("inputSchema"), listed):
             self._note(
                 "arguments-unlisted",
                 f'the tool "{clip(tool["name"], 80)}" takes arguments that its schema '
                 "does not list",
-                "its method takes none; use: client.client.call_tool(…)",
+                "its method takes none of them; use: client.client.call_tool(…)",
             )
+        annotations = made.annotations.get(unfolded, {})
         parameters = tuple(self._parameters(root, flat, annotations))
-        returns, call, kind = "list[ContentBlock]", "_content", ""
-        if output := self.outputs.get(tool["name"]):
-            is_class = _class_of(flat.roots[output], flat) is not None
-            kind = (
-                _name_of(flat.roots[output])
-                if is_class
-                else self._use("dict[str, Any]")
-            )
-            returns, call = kind, "_structured"
-        else:
-            self._use("ContentBlock")
+        returns, call, kind = self._result(tool["name"], flat, made)
         doc = _doc(tool, f"Call the tool `{tool['name']}`.", parameters)
         return Method(name, call, tool["name"], returns, doc, parameters, kind=kind)
+
+    def _result(self, tool: str, flat: Flat, made: Models) -> tuple[str, str, str]:
+        """What a tool gives, the method of the base that asks for it, and its kind."""
+        if tool not in self.outputs:
+            return self._use("list[ContentBlock]"), "_content", ""
+        output = self.outputs[tool]
+        if _class_of(flat.roots[output], flat):
+            name = _name_of(flat.roots[output])
+            return name, "_structured", name
+        value = made.annotations[f"{output}_Value"]
+        kind = f"list[{value['kind']}]"
+        return self._use(value["value"]), "_value", self._use(kind)
 
     def _parameters(
         self, root: dict[str, Any], flat: Flat, annotations: Mapping[str, str]
@@ -316,10 +341,11 @@ class _Generator:
 
     # --- output -------------------------------------------------------------------------
 
-    def _use(self, annotation: str) -> str:
-        """An annotation, whose names are to be imported."""
-        self.used |= set(re.findall(r"[A-Za-z_]\w*", annotation))
-        return annotation
+    def _use(self, code: str) -> str:
+        """Code whose names are to be imported; what stands in its strings is none."""
+        nodes = ast.walk(ast.parse(code))
+        self.used |= {node.id for node in nodes if isinstance(node, ast.Name)}
+        return code
 
     def _note(self, code: str, message: str, hint: str) -> None:
         self.notes.append(Diagnostic(code, message, hint=hint, severity="warning"))
@@ -388,25 +414,70 @@ def _class_of(root: Mapping[str, Any], flat: Flat) -> dict[str, Any] | None:
     return found if "properties" in found else None
 
 
-def _takes_more(schema: Any) -> bool:
-    """Does a schema without properties speak of arguments all the same?"""
+def _value(schema: dict[str, Any], flat: Flat) -> dict[str, Any]:
+    """What holds a result that is no class: as it is written, and as it is checked.
+
+    An alias may name classes below it, which nothing but a class can look up.
+    """
+    left = [MAX_SIZE]
+    properties = {"value": schema, "kind": _without_aliases(schema, flat, left)}
+    if left[0] < 0:
+        properties = dict.fromkeys(properties, ANY)
+    return {"type": "object", "properties": properties, "required": [*properties]}
+
+
+def _without_aliases(
+    schema: dict[str, Any], flat: Flat, left: list[int]
+) -> dict[str, Any]:
+    left[0] -= 1
+    if left[0] < 0:
+        return ANY
+    if "$ref" in schema:
+        found = flat.definitions[_name_of(schema)]
+        return schema if "properties" in found else _without_aliases(found, flat, left)
+    made = {key: value for key, value in schema.items() if key != "description"}
+    for key in ("items", "additionalProperties"):
+        if key in made:
+            made[key] = _without_aliases(made[key], flat, left)
+    if "anyOf" in made:
+        made["anyOf"] = [_without_aliases(arm, flat, left) for arm in made["anyOf"]]
+    return made
+
+
+def _takes_more(schema: Any, listed: Mapping[str, Any]) -> bool:
+    """Does a schema speak of arguments that are not listed?"""
+    if not isinstance(schema, dict):
+        return False
+    if listed:
+        choices = [schema.get(word) for word in ("anyOf", "oneOf")]
+        arms = [arm for arms in choices if isinstance(arms, list) for arm in arms]
+        inside = [arm.get("properties") for arm in arms if isinstance(arm, dict)]
+        return any(isinstance(p, dict) and p.keys() - listed.keys() for p in inside)
     words = ("required", "additionalProperties", "patternProperties", "$ref")
     more = (*words, "anyOf", "oneOf", "allOf")
-    return isinstance(schema, dict) and any(
-        schema.get(word) and schema[word] is not True for word in more
-    )
+    return any(schema.get(word) and schema[word] is not True for word in more)
 
 
 def _reachable(flat: Flat, schemas: Iterable[Any]) -> Iterator[tuple[str, Any]]:
-    """The definitions that these schemas refer to, at any depth."""
-    waiting = [name for schema in schemas for name in _refs(schema)]
+    """The definitions that these schemas refer to, at any depth.
+
+    By name, but each after those that it is made of: long chains the other way round
+    are more than datamodel-code-generator can sort.
+    """
+    waiting = sorted({name for schema in schemas for name in _refs(schema)})[::-1]
     seen: set[str] = set()
+    done: set[str] = set()
     while waiting:
-        name = waiting.pop()
+        name = waiting[-1]
         if name not in seen:
             seen.add(name)
+            inside = set(_refs(flat.definitions[name]))
+            waiting += sorted(inside - seen)[::-1]
+            continue
+        waiting.pop()
+        if name not in done:
+            done.add(name)
             yield name, flat.definitions[name]
-            waiting += _refs(flat.definitions[name])
 
 
 def _refs(schema: Any) -> Iterator[str]:
@@ -431,7 +502,7 @@ def _doc(
     text = next(
         (t.strip() for t in said if isinstance(t, str) and t.strip()), otherwise
     )
-    said_already = _one_line(text)
+    said_already = _one_line(text[:MAX_SEARCHED])
     rows = [
         f"- `{p.name}`: {line}"
         for p in parameters

@@ -60,9 +60,10 @@ def read(table: Mapping[str, Any]) -> tuple[Request, list[Problem]]:
 
 def class_name(path: str) -> str:
     """`src/weather_client.py` → `WeatherClient`."""
-    name = pascal_case(PurePosixPath(path).stem)
-    name = f"Server{name}" if not name or name[0].isdigit() else name
-    return name if name.endswith("Client") else f"{name}Client"
+    name = pascal_case(PurePosixPath(path).stem) or "Server"
+    name = name if name.endswith("Client") else f"{name}Client"
+    # The base of them all has its name already.
+    return f"Server{name}" if name[0].isdigit() or name == "TypedClient" else name
 
 
 def _patterns(table: Mapping[str, Any]) -> Iterator[Problem]:

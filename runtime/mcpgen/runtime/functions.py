@@ -440,18 +440,18 @@ class Arguments:
             return self.convert(value, hint)
         except ValidationError as exc:
             try:
-                return self.convert(_whole(value), hint)
+                return self.convert(whole(value), hint)
             except ValidationError:
                 raise exc from exc.__cause__
 
 
-def _whole(value: Any) -> Any:
+def whole(value: Any) -> Any:
     """5 for 5.0, all through: JSON Schema calls both integers, msgspec only the first."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, dict):
-        return {key: _whole(item) for key, item in value.items()}
-    return [_whole(item) for item in value] if isinstance(value, list) else value
+        return {key: whole(item) for key, item in value.items()}
+    return [whole(item) for item in value] if isinstance(value, list) else value
 
 
 def _result_reader(hint: Any) -> Callable[[Any], bytes]:

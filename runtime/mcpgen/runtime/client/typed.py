@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache, partial
 from typing import Any, Self, TypeVar
 
 import msgspec
@@ -61,11 +62,23 @@ class TypedClient:
     async def _structured(
         self, tool: str, arguments: Mapping[str, Any], kind: type[T]
     ) -> T:
+        fitted: T = _fitted(await self._said(tool, arguments), kind, tool)
+        return fitted
+
+    async def _value(
+        self, tool: str, arguments: Mapping[str, Any], kind: type[list[T]]
+    ) -> T:
+        """As above, for what is no class: of a union, only a list of it is a type."""
+        (kind_of_one,) = typing.get_args(kind)
+        fitted: T = _fitted(await self._said(tool, arguments), kind_of_one, tool)
+        return fitted
+
+    async def _said(self, tool: str, arguments: Mapping[str, Any]) -> Any:
         found = (await self._call(tool, arguments)).structured_content
         if found is UNSET:
             message = f"the tool {tool!r} gave no structured content"
             raise AnswerError(INVALID_REQUEST, message)
-        return _fitted(found, kind, tool)
+        return found
 
     async def _call(
         self, tool: str, arguments: Mapping[str, Any]
@@ -101,13 +114,37 @@ def _dumped(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} cannot be an argument")
 
 
-def _fitted(value: Any, kind: type[T], tool: str) -> T:
+def _fitted(value: Any, kind: Any, tool: str) -> Any:
     """A result as the type that the server promised; AnswerError when it is none."""
-    if typing.is_typeddict(kind):
-        return typing.cast(T, value)  # it says what to expect, and checks nothing
-    validate = getattr(kind, "model_validate", None)
+    read = _reader(kind)
     try:
-        return validate(value) if validate else msgspec.convert(value, kind)
+        return read(value)
     except ValueError as error:  # both libraries' errors are
-        message = f"the result of {tool!r} is not what its schema says: {error}"
-        raise AnswerError(INVALID_REQUEST, message) from error
+        from ..functions import whole  # here, as few need it and it is the server's
+
+        try:
+            return read(whole(value))
+        except (ValueError, RecursionError):
+            message = f"the result of {tool!r} is not what its schema says: {error}"
+            raise AnswerError(INVALID_REQUEST, message) from error
+
+
+@lru_cache  # not without bound: an annotation written in place may be another each time
+def _reader(kind: Any) -> Callable[[Any], Any]:
+    """What checks values of a type and makes them, whatever it is made of."""
+    parts = list(_parts(kind))
+    if any(map(typing.is_typeddict, parts)):
+        return lambda value: value  # it says what to expect, and checks nothing
+    if any(hasattr(part, "__get_pydantic_core_schema__") for part in parts):
+        from pydantic import TypeAdapter  # the client has imported it already
+
+        validate: Callable[[Any], Any] = TypeAdapter(kind).validate_python
+        return validate
+    return partial(msgspec.convert, type=kind)
+
+
+def _parts(kind: Any) -> Iterator[Any]:
+    """An annotation, and those that it is made of."""
+    yield kind
+    for part in typing.get_args(kind):
+        yield from _parts(part)
