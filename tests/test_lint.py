@@ -423,6 +423,128 @@ def test_two_sessions_over_http_are_two() -> None:
     assert list(lint(header("http"), iter(list(enumerate(entries, 2))))) == []
 
 
+def http_session(*entries: Entry) -> list[Finding]:
+    return list(lint(header("http"), iter(list(enumerate(entries, 2)))))
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_clients_that_connect_at_once_are_told_apart(named: bool) -> None:
+    """With the same ids, in any order; servers need not give them session ids."""
+    numbers = itertools.count()
+    said: list[list[Entry]] = []
+    for name, version in (("a", VERSION), ("b", VERSION), ("c", "2025-06-18")):
+        ask, answer, ready = opened(version, tools={})
+        head = {"mcp_protocol_version": version}
+        given = {"mcp_session_id": name} if named else {}
+        calls = [(ask, answer, {}, given), (ready, ACCEPTED, head | given, {})]
+        for id in range(1, 5):
+            listing = client(id=id, method="tools/list")
+            calls.append(
+                (listing, server(id=id, result={"tools": []}), head | given, {})
+            )
+        cancelled = {"requestId": 5}
+        call = {"name": "x", "_meta": {"progressToken": 5}}
+        notes = client(method="notifications/cancelled", params=cancelled)
+        slow = client(id=5, method="tools/call", params=call)
+        number = next(numbers)
+        said.append([])
+        for asked, answered, sent, got in calls:
+            number = next(numbers)
+            said[-1].append(over_http(number, asked, **sent))
+            said[-1].append(over_http(number, answered, **got))
+        said[-1].append(over_http(next(numbers), slow, **head, **given))
+        number = next(numbers)
+        said[-1].append(over_http(number, notes, **head, **given))
+        said[-1].append(over_http(number, ACCEPTED))
+    rng = random.Random(11)
+    for _ in range(50):
+        left = [list(entries) for entries in said]
+        order = []
+        while any(left):
+            order.append(rng.choice([entries for entries in left if entries]).pop(0))
+        assert http_session(*order) == []
+
+
+def test_of_many_clients_without_session_ids_the_last_are_followed() -> None:
+    def clients(count: int) -> Iterator[Entry]:
+        ask, answer, ready = opened(tools={})
+        for number in range(0, 2 * count, 2):
+            yield over_http(number, ask)
+            yield over_http(number, answer)
+            yield over_http(number + 1, ready)
+            yield over_http(number + 1, ACCEPTED)
+
+    assert http_session(*clients(100)) == []
+    _, _, ready = opened()
+    again = [over_http(900 + n, ready) for n in range(2)]
+    findings = http_session(*clients(1), *again, *clients(100))
+    assert told(findings) == [("initialized-again", 6 + n, "$") for n in range(2)]
+
+
+def test_a_tool_may_be_called_initialize() -> None:
+    ask, answer, ready = opened(tools={})
+    call = client(id=1, method="tools/call", params={"name": "initialize"})
+    entries = [
+        over_http(1, ask),
+        over_http(1, answer),
+        over_http(2, ready),
+        over_http(2, ACCEPTED),
+        over_http(3, call),
+        over_http(3, server(id=1, result={"content": []})),
+    ]
+    assert http_session(*entries) == []
+
+
+def test_what_a_resumed_stream_repeats_is_judged_once() -> None:
+    ask, answer, ready = opened(tools={})
+    events = {"content-type": "text/event-stream"}
+    params = {"name": "x", "_meta": {"progressToken": 1}}
+    told = {"progressToken": 1, "progress": 1}
+    progress = server(method="notifications/progress", params=told)
+    result = server(id=1, result={"content": []})
+
+    def stream(number: int, entry: Entry, event: str) -> Entry:
+        return replace(entry, http=Http(exchange=number, event=event))
+
+    def resumed(number: int, after: str) -> list[Entry]:
+        head = {"mcp-session-id": "s", "last-event-id": after}
+        get = Http(exchange=number, method="GET", path="/mcp", headers=head)
+        status = Http(exchange=number, status=200, headers=events)
+        return [Entry(t=0, source="client", http=get), replace(ACCEPTED, http=status)]
+
+    entries = [
+        over_http(1, ask),
+        over_http(1, answer, mcp_session_id="s"),
+        over_http(2, ready, mcp_session_id="s"),
+        over_http(2, ACCEPTED),
+        over_http(
+            3, client(id=1, method="tools/call", params=params), mcp_session_id="s"
+        ),
+        replace(ACCEPTED, http=Http(exchange=3, status=200, headers=events)),
+        stream(3, progress, "1"),
+        # The client has not read that: it asks for what came after "0".
+        Entry(t=0, source="client", http=Http(exchange=3, ended=True)),
+        *resumed(4, "0"),
+        stream(4, progress, "1"),
+        stream(4, result, "2"),
+        Entry(t=0, source="client", http=Http(exchange=4, ended=True)),
+        *resumed(5, "1"),
+        stream(5, result, "2"),
+    ]
+    assert http_session(*entries) == []
+    # With an id of its own it is another event.
+    again = http_session(*entries, stream(5, result, "3"))
+    assert [found.rule for found in again] == ["answered-twice"]
+
+
+def test_what_was_not_declared_is_told_once() -> None:
+    log = server(
+        method="notifications/message", params={"level": "info", "data": "hello"}
+    )
+    (found,) = session(*opened(), *[log] * 3)
+    assert found.rule == "capability-not-declared"
+
+
 def test_a_session_that_began_before_its_recording_is_taken_as_it_is() -> None:
     entries = listed(1, 7, [{"name": "x"}], mcp_session_id="old")
     findings = list(lint(header("http"), iter(list(enumerate(entries, 2)))))

@@ -102,14 +102,13 @@ class Handshake(Family):
         super().__init__(session)
         self._opening: Call | None = None
         self._wanted: object = None
-        self._ready = False
         self._first: Call | None = None
         """The client's first request that came without notifications/initialized."""
         self._told: set[str] = set()
 
     def request(self, call: Call) -> None:
         """Is this the time for it?"""
-        if (self._ready or call.version.modern) and call.method != INITIALIZE:
+        if (self.session.ready or call.version.modern) and call.method != INITIALIZE:
             return
         if call.method == INITIALIZE:
             self._initialize(call)
@@ -163,10 +162,10 @@ class Handshake(Family):
                 if not self.session.late:
                     told = "initialize has not been answered"
                     self.report(INITIALIZED_EARLY, call.line, told, call.path)
-            elif self._ready:
+            elif self.session.ready:
                 told = "it was sent before"
                 self.report(INITIALIZED_AGAIN, call.line, told, call.path)
-            self._ready = True
+            self.session.ready = True
         elif call.method == CANCELLED and self._opening is not None:
             wanted = call.params.get("requestId") if call.params else None
             if wanted == self._opening.id and not self.session.agreed:
@@ -206,6 +205,6 @@ class Handshake(Family):
     def end(self) -> None:
         """Was the client ever ready?"""
         call = self._first
-        if call is not None and not self._ready:
+        if call is not None and not self.session.ready:
             told = f"{short(call.method)} was sent, and it never came"
             self.report(INITIALIZED_MISSING, call.line, told, call.path)

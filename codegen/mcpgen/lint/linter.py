@@ -79,7 +79,8 @@ class Linter:
         if entry.http is not UNSET:
             session = self.traffic.entry(line, entry)
         if entry.frame is not UNSET:
-            self._frame(session, line, entry, side)
+            if not (entry.http and self.traffic.replayed(entry)):
+                self._frame(session, line, entry, side)
         elif entry.text is not UNSET:
             self._text(session, line, entry, side)
         elif entry.cut:

@@ -104,6 +104,8 @@ class Session:
         """The one agreed on, else the last one that a message named."""
         self.agreed = False
         """Was initialize answered?"""
+        self.ready = False
+        """Did the client say that it has read the answer?"""
         self.event_source = False
         """Over HTTP, do all answers come on one stream of events?"""
         self.late = False

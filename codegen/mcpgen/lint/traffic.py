@@ -13,6 +13,7 @@ from ..recording import Entry
 from .frames import NOT_JSON
 from .headers import CONTENT_TYPE
 from .messages import Side
+from .nameless import Nameless, glimpse
 from .rule import Rule
 from .seen import Seen
 from .session import Journal, Session
@@ -20,6 +21,7 @@ from .text import short
 from .versions import Version, known, without_header
 from .words import (
     CLIENT_CAPABILITIES,
+    INITIALIZE,
     PROTOCOL_VERSION,
     REDACTED,
 )
@@ -86,6 +88,12 @@ def _place(path: Any) -> str:
     return path.partition("?")[0] if isinstance(path, str) else ""
 
 
+def _opens(entry: Entry) -> bool:
+    """Is it initialize, and not only a message with that word in it?"""
+    message = glimpse(entry)
+    return message is not None and message.method == INITIALIZE
+
+
 class Exchange:
     """One request of HTTP, and all that answers it."""
 
@@ -115,9 +123,10 @@ class Traffic:
     ) -> None:
         self._report = journal.report
         self._default = session
-        """Of all that name no session."""
+        """Of all that belongs to no session that initialize opened."""
         self._new = new
         self._sessions: dict[str, Session] = {}
+        self._nameless = Nameless()
         self._exchanges: dict[int, Exchange] = {}
         self._posted = Seen()
         """The paths of POST: a stream of events at another one is that of HTTP+SSE."""
@@ -127,6 +136,8 @@ class Traffic:
         """Where the clients of these send their messages."""
         self._ended = Seen()
         """The ids of sessions that were deleted."""
+        self._events = Seen()
+        """What came on streams that may be resumed."""
 
     def entry(self, line: int, entry: Entry) -> Session:
         """The session that an entry belongs to."""
@@ -145,29 +156,33 @@ class Traffic:
         headers = http.headers or _NONE
         named = headers.get("mcp-session-id")
         raw = b"" if entry.frame is UNSET else bytes(memoryview(entry.frame)[:4096])
-        opens = b'"initialize"' in raw and http.method == "POST"
+        posted = http.method == "POST"
+        opens = posted and b'"initialize"' in raw and _opens(entry)
         session = self._default
         refused: tuple[int, str] | None = None
         spoken = headers.get("mcp-protocol-version")
-        if spoken is not None and spoken != REDACTED and known(spoken) is None:
+        version = known(spoken)
+        if spoken is not None and spoken != REDACTED and version is None:
             refused = (400, f'the version "{short(spoken, 40)}" is none')
         if named is not None and named in self._ended:
             refused = (404, "the session is over")
+        modern = version is not None and version.modern
         if http.path in self._endpoints:
             session = self._endpoints[http.path]
         elif named is not None:
-            session = self._named(named, headers)
+            session = self._named(named, version)
         elif opens:
             session = self._opened()
-        elif http.method == "POST" and self._sessions and not session.agreed:
-            version = known(headers.get("mcp-protocol-version"))
-            modern = version is not None and version.modern
-            if not (modern or PROTOCOL_VERSION.encode() in raw):
-                session = next(reversed(self._sessions.values()))
-                told = "the header Mcp-Session-Id is missing"
-                self._report(SESSION_MISSING, line, told)
-                refused = (400, "the session id is missing")
-        if http.method == "POST":
+        elif modern or PROTOCOL_VERSION.encode() in raw:
+            pass
+        elif (found := self._nameless.of(entry, spoken)) is not None:
+            session = found
+        elif posted and self._sessions and not session.event_source:
+            session = next(reversed(self._sessions.values()))
+            told = "the header Mcp-Session-Id is missing"
+            self._report(SESSION_MISSING, line, told)
+            refused = (400, "the session id is missing")
+        if posted:
             self._posted.add(_place(http.path))
         exchange = self._exchanges[http.exchange] = Exchange(line, entry, session)
         exchange.opens = opens
@@ -175,12 +190,11 @@ class Traffic:
         if len(self._exchanges) > EXCHANGES:
             del self._exchanges[next(iter(self._exchanges))]
 
-    def _named(self, name: str, headers: Mapping[str, str]) -> Session:
+    def _named(self, name: str, version: Version | None) -> Session:
         session = self._sessions.get(name)
         if session is None:
             session = self._new()
             session.late = True
-            version = known(headers.get("mcp-protocol-version"))
             session.version = version or without_header()
             self._keep(name, session)
         return session
@@ -191,13 +205,12 @@ class Traffic:
             self._sessions.pop(next(iter(self._sessions))).end()
 
     def _opened(self) -> Session:
-        """A session that begins; the one before, if it has no id, is over by that."""
-        if self._default.agreed:
-            followed = (*self._sessions.values(), *self._sources.values())
-            if self._default not in followed:
-                self._default.end()
-            self._default = self._new()
-        return self._default
+        """A session that begins; its id, if it gets one, comes with the answer."""
+        if self._default.event_source and not self._default.agreed:
+            return self._default
+        session = self._new()
+        self._nameless.open(session)
+        return session
 
     def frame(self, line: int, entry: Entry, side: Side, value: Any) -> None:
         """What was said within an exchange."""
@@ -217,6 +230,19 @@ class Traffic:
         elif exchange.status and "event-stream" not in exchange.type:
             for member in members:
                 self._error_status(line, exchange, member)
+
+    def replayed(self, entry: Entry) -> bool:
+        """Is it an event that comes once more, on a stream that is resumed?"""
+        http: Any = entry.http
+        exchange = self._exchanges.get(http.exchange)
+        if not http.event or exchange is None:
+            return False
+        name = exchange.headers.get("mcp-session-id", "")
+        frame = bytes(memoryview(entry.frame)).decode("utf-8", "replace")  # type: ignore[arg-type]
+        event = f"{name} {http.event} {frame}"
+        again = event in self._events
+        self._events.add(event)
+        return again and "last-event-id" in exchange.headers
 
     def _error_status(
         self, line: int, exchange: Exchange, member: dict[str, Any]
@@ -305,6 +331,7 @@ class Traffic:
             told = f'the session id is "{short(name)}"'
             self._report(SESSION_ID, line, told)
         self._keep(name, exchange.session)
+        self._nameless.discard(exchange.session)
         if exchange.session is self._default:
             self._default = self._new()
 
@@ -352,12 +379,18 @@ class Traffic:
             for call in exchange.session.parties["client"].pending.values():
                 if call.entry.http and call.entry.http.exchange == http.exchange:
                     call.excused = True
+        failed = exchange.opens and exchange.status >= 400
+        if failed and self._nameless.discard(exchange.session):
+            exchange.session.end()
         self._closed(http.exchange)
 
     def end(self) -> None:
         """The recording is over."""
         sessions = dict.fromkeys(
-            [*self._sessions.values(), *self._sources.values(), self._default]
+            [
+                *(*self._sessions.values(), *self._sources.values()),
+                *(*self._nameless, self._default),
+            ]
         )
         for session in sessions:
             session.end()
