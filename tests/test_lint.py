@@ -307,6 +307,24 @@ def test_an_internal_error_stands_beside_stderr_even_if_that_comes_later() -> No
     assert r"ZeroDivisionError: \x1b[31mdivision" in found.fix
 
 
+@pytest.mark.parametrize(
+    ("text", "rule", "why"),
+    [
+        ('{"jsonrpc":"2.0","id":1,"result":{"x":NaN}}', "not-json", "(byte 38)"),
+        ('  "jsonrpc": "2.0",', "not-json", "trailing characters"),
+        ("listening on {}", "stray-output", "on standard output"),
+    ],
+)
+def test_a_message_that_is_spoiled_is_no_stray_print(
+    text: str, rule: str, why: str
+) -> None:
+    (found,) = session(*opened(), Entry(t=0, source="server", text=text))
+    assert found.rule == rule
+    assert why in found.message
+    cut = Entry(t=0, source="server", text=text, cut=True)
+    assert "byte" not in session(*opened(), cut)[0].message
+
+
 def test_folklore_is_told_what_it_means() -> None:
     findings = session(*opened(), client(method="$/cancelRequest", params={}))
     assert findings[0].fix == 'did you mean "notifications/cancelled"?'

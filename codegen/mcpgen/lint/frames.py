@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
+from ..recording import Entry
 from .rule import Rule
 from .seen import Id, usable
 from .session import Journal, Session
@@ -25,7 +28,7 @@ NOT_JSON = Rule(
     "something that cannot be read as JSON",
     "A message is one JSON value in UTF-8. What cannot be read is answered with a parse error, or not at "
     "all.",
-    "send one JSON object, encoded as UTF-8, without raw line breaks in it",
+    "send one JSON object, encoded as UTF-8, without raw line breaks, NaN or half a surrogate pair in it",
 )
 NOT_A_MESSAGE = Rule(
     "not-a-message",
@@ -136,6 +139,19 @@ def check_id(journal: Journal, line: int, path: str, value: object) -> Id | None
     else:
         journal.report(ID_TYPE, line, f"the id is {kind(value)}", f"{path}.id")
     return None
+
+
+def unreadable(entry: Entry) -> str:
+    """Why what came where a message should is no JSON."""
+    text = entry.text or ""
+    told = f'"{short(text)}" is no JSON'
+    if '"jsonrpc"' not in text or entry.cut:
+        return told
+    try:
+        msgspec.json.decode(text.encode("utf-8", "replace"))
+    except (msgspec.DecodeError, RecursionError) as error:
+        return f"{told}: {short(str(error))}"
+    return told
 
 
 def kind(value: object) -> str:

@@ -96,15 +96,15 @@ class Linter:
     # --- frames -----------------------------------------------------------------------
 
     def _text(self, session: Session, line: int, entry: Entry, side: Side) -> None:
-        text = short(entry.text or "")
+        text = entry.text or ""
         if self.http:
             self.traffic.text(line, entry)
-        elif side == "server":
-            message = f'"{text}" on standard output'
+        elif side == "server" and '"jsonrpc"' not in text:
+            message = f'"{short(text)}" on standard output'
             self.journal.report(frames.STRAY_OUTPUT, line, message)
         else:
             session.parties[side].refuse()
-            self.journal.report(frames.NOT_JSON, line, f'"{text}" is no JSON')
+            self.journal.report(frames.NOT_JSON, line, frames.unreadable(entry))
 
     def _frame(self, session: Session, line: int, entry: Entry, side: Side) -> None:
         try:

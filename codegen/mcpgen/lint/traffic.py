@@ -10,7 +10,7 @@ from urllib.parse import urljoin, urlsplit
 from msgspec import UNSET
 
 from ..recording import Entry
-from .frames import NOT_JSON
+from .frames import NOT_JSON, unreadable
 from .headers import CONTENT_TYPE
 from .messages import Side
 from .nameless import Nameless, glimpse
@@ -364,7 +364,7 @@ class Traffic:
             exchange.session.parties["client"].refuse()
         elif not 200 <= exchange.status < 300:
             return  # an error page
-        self._report(NOT_JSON, line, f'"{short(entry.text or "")}" is no JSON')
+        self._report(NOT_JSON, line, unreadable(entry))
 
     def ended(self, line: int, entry: Entry) -> None:
         """An answer is over, and with it the exchange."""
