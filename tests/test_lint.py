@@ -970,6 +970,26 @@ def test_single_messages(tmp_path: Path) -> None:
     assert "error[params-invalid] $.params.cursor" in said
 
 
+MARK = b"\xef\xbb\xbf"
+PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+
+
+@pytest.mark.parametrize(
+    "text", [MARK + PING, b"\n" + PING, b'\r\n{\r\n"jsonrpc":"2.0",' + PING[17:]]
+)
+def test_blank_lines_and_a_byte_order_mark_are_no_part_of_messages(text: bytes) -> None:
+    said = run("--version", VERSION, "-", input=text).stdout
+    assert said == "nothing found\n"
+
+
+def test_a_mistake_in_one_message_over_many_lines_is_told_once() -> None:
+    text = '{\n  "jsonrpc": "2.0",\n  "id": 1,\n  "method": "ping",\n}\n'
+    said = run("--version", VERSION, "-", "--format", "json", code=1, input=text).stdout
+    (found,) = json.loads(said)["findings"]
+    assert (found["rule"], found["line"]) == ("not-json", 5)
+    assert "trailing comma" in found["message"]
+
+
 def test_messages_on_standard_input() -> None:
     frames = [
         {"jsonrpc": "2.0", "id": 1, "method": "roots/list"},
@@ -1003,8 +1023,17 @@ def test_what_cannot_be_read_is_said_and_what_came_before_is_told(
         result = run(str(damaged), "--format", layout, code=2)
         assert "id-reused" in result.stdout
         assert "recording-damaged" in result.stderr
+        place = {"json": '"line": 9', "github": "line=9"}.get(layout, "damaged.jsonl:9")
+        assert place in result.stderr
         if layout in ("json", "sarif"):
             json.loads(result.stdout)
+
+
+def test_what_editors_add_to_a_recording_is_passed_over() -> None:
+    first, rest = Path(GOOD).read_bytes().split(b"\n", 1)
+    text = MARK + first + b"\r\n\n" + rest + b"\n  \n"
+    assert run("-", input=text).stdout == "nothing found\n"
+    assert "the file is empty" in run("-", code=2).stderr
 
 
 @pytest.mark.parametrize(
