@@ -12,13 +12,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcpgen.catalog import Catalog
 from mcpgen.cli import app
 from mcpgen.lint import Finding, lint
 from mcpgen.lint.arguments import problems
 from mcpgen.lint.listings import RESULTS
+from mcpgen.lint.project import compiled, versions
 from mcpgen.lint.rules import FAMILY, RULES, as_markdown
 from mcpgen.lint.sarif import as_sarif
 from mcpgen.lint.seen import LIMIT, Seen
+from mcpgen.lint.versions import INSTALLED, Versions
+from mcpgen.protocol import ERAS
 from mcpgen.recording import Entry, Header, Http, read
 from msgspec import Raw
 from msgspec.structs import replace
@@ -145,6 +149,75 @@ def header(transport: Any = "stdio") -> Header:
 
 def session(*entries: Entry) -> list[Finding]:
     return list(lint(header(), iter(list(enumerate(entries, 2)))))
+
+
+# --- versions that a project has added ------------------------------------------------
+
+NEW = "2030-01-01"
+MODERN = SESSIONS / "python-2-client-and-server-modern.jsonl"
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """With a version of its own, whose cursors are numbers; nothing is generated."""
+    text = '[tool.mcpgen]\noutput = "out"\nschema-dir = "specs"\n'
+    (tmp_path / "pyproject.toml").write_text(text)
+    schema = json.loads((ROOT / "schema/2026-07-28/schema.json").read_text())
+    cursor = schema["$defs"]["PaginatedRequestParams"]["properties"]["cursor"]
+    cursor.clear()
+    cursor["type"] = "integer"
+    (tmp_path / "schema.json").write_text(json.dumps(schema))
+    (tmp_path / "sub").mkdir()
+    monkeypatch.chdir(tmp_path / "sub")
+    add = ["schema", "add", "../schema.json", "--version", NEW]
+    assert CliRunner().invoke(app, add).exit_code == 0
+    return tmp_path
+
+
+def test_messages_of_a_version_that_the_project_added(project: Path) -> None:
+    def said(version: str, cursor: Any, code: int) -> str:
+        meta = META | {"io.modelcontextprotocol/protocolVersion": version}
+        params = {"_meta": meta, "cursor": cursor}
+        asked = client(id=1, method="tools/list", params=params)
+        text = bytes(memoryview(asked.frame))  # type: ignore[arg-type]
+        return run("--version", version, "-", input=text, code=code).stdout
+
+    assert said(NEW, 7, 0) == "nothing found\n"
+    assert "$.params.cursor\n  tools/list: expected an integer" in said(NEW, "7", 1)
+    assert "expected a string" in said("2026-07-28", 7, 1)
+
+
+def test_sessions_of_a_version_that_the_project_added(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = MODERN.read_bytes().replace(b"2026-07-28", NEW.encode())
+    known = run("-", input=text).stdout
+    assert known == run("-", input=MODERN.read_bytes()).stdout.replace(
+        "2026-07-28", NEW
+    )
+    drawn = CliRunner().invoke(app, ["view", "-", "--mermaid"], input=text).stdout
+    assert drawn
+    assert "version-unknown" not in drawn
+    monkeypatch.chdir(ROOT)
+    assert "version-unknown" in run("-", input=text).stdout
+    said = run("--version", NEW, "-", input=text, code=2).stderr
+    assert "mcpgen schema add" in said
+
+
+def test_a_schema_that_is_not_as_it_was_pinned_is_not_judged_by(project: Path) -> None:
+    with (project / f"specs/{NEW}/schema.json").open("a") as schema:
+        schema.write("\n")
+    assert "pin-mismatch" in run(str(MODERN), code=2).stderr
+
+
+def test_a_version_that_is_compiled_in_memory_is_the_one_that_is_generated() -> None:
+    catalog = Catalog()
+    assert versions(catalog) is INSTALLED
+    in_memory = Versions(ERAS, lambda name: compiled(catalog.protocol(name)[0]))
+    for file in sorted(RECORDINGS.glob("*/*.jsonl")):
+        with file.open("rb") as stream:
+            findings = list(lint(*read(stream, file.name), versions=in_memory))
+        assert findings == found_in(file)
 
 
 # --- what a finding says --------------------------------------------------------------

@@ -14,14 +14,14 @@ from ..diagnostics import fail
 from ..recording import FORMAT, MARK, Entry, Header
 from .messages import Side
 from .seen import Seen, usable
-from .versions import Version, get
+from .versions import Version
 
 _decode = msgspec.json.Decoder().decode
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, ValueError, RecursionError)
 
 
 def read(
-    file: BinaryIO, shown: str, version: str
+    file: BinaryIO, shown: str, version: Version
 ) -> tuple[Header, Iterator[tuple[int, Entry]]]:
     """The messages in a file, as the entries of a recording.
 
@@ -40,9 +40,9 @@ def read(
             hint="leave --version out",
         )
     if value is not _NONE:
-        return header, _entries(enumerate(chain([first], file), 1), get(version))
+        return header, _entries(enumerate(chain([first], file), 1), version)
     text = first + file.read()
-    return header, _entries(_pieces(text), get(version))
+    return header, _entries(_pieces(text), version)
 
 
 def _pieces(text: bytes) -> Iterable[tuple[int, bytes]]:

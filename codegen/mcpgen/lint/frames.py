@@ -11,7 +11,6 @@ from .rule import Rule
 from .seen import Id, usable
 from .session import Journal, Session
 from .text import short
-from .versions import LEGACY, get
 from .words import INITIALIZE
 
 STRAY_OUTPUT = Rule(
@@ -191,8 +190,8 @@ def check_batch(session: Session, line: int, batch: list[Any], sender: str) -> b
         calls = sum("method" in m for m in members)
         if 0 < calls < len(members):
             report(BATCH_MIXED, line, "the array holds requests and responses")
-    batching = [name for name in LEGACY if get(name).traits.batch]
     if version is not None and not version.traits.batch:
+        batching = [each.name for each in session.journal.versions if each.traits.batch]
         only = ", ".join(batching) or "no version"
         report(
             BATCH_UNSUPPORTED,

@@ -8,7 +8,6 @@ from .messages import Answer, Call
 from .rule import Rule
 from .session import Family, Session
 from .text import short
-from .versions import LEGACY, known
 from .words import CANCELLED, INITIALIZE, INITIALIZED, PING
 
 FIRST = Rule(
@@ -91,7 +90,7 @@ VERSION_UNKNOWN = Rule(
     "warning",
     "a protocol version that is not known here",
     "The messages are judged by the version that is closest to it, which may be wrong.",
-    "check the spelling, or use a newer mcpgen",
+    "check the spelling; use a newer mcpgen, or add the schema to your project: mcpgen schema add",
 )
 
 
@@ -140,7 +139,7 @@ class Handshake(Family):
         params = call.params or {}
         self._wanted = params.get("protocolVersion")
         session.parties["client"].capabilities = params.get("capabilities")
-        if isinstance(self._wanted, str) and known(self._wanted) is None:
+        if isinstance(self._wanted, str) and self.versions.known(self._wanted) is None:
             told = f'the client asks for version "{short(self._wanted, 40)}"'
             where = f"{call.path}.params.protocolVersion"
             self.report(VERSION_UNKNOWN, call.line, told, where)
@@ -183,11 +182,13 @@ class Handshake(Family):
         agreed = result.get("protocolVersion")
         if not isinstance(agreed, str):
             return  # the schema says so, too
-        version = known(agreed)
+        version = self.versions.known(agreed)
         if version is None or version.modern:
             told = f'the server answers with version "{short(agreed, 40)}"'
             if version is not None:
-                told += f", which no initialize opens; {', '.join(LEGACY)} do"
+                told += (
+                    f", which no initialize opens; {', '.join(self.versions.legacy)} do"
+                )
             self.report(VERSION_UNKNOWN, answer.line, told, where)
             session.version = call.version
             return

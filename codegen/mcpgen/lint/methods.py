@@ -10,7 +10,7 @@ from .messages import Answer, Call
 from .rule import Rule
 from .session import Family, Session
 from .text import short
-from .versions import Check, Row, having
+from .versions import Check, Row
 from .words import CLIENT_CAPABILITIES, INITIALIZED, PROTOCOL_VERSION
 
 FOLKLORE_METHOD = Rule(
@@ -201,7 +201,7 @@ class Methods(Family):
             meant = FOLKLORE[method]
             fix = f'did you mean "{meant}"?' if meant else "end the connection instead"
             self.report(FOLKLORE_METHOD, call.line, f"there is no {name}", where, fix)
-        elif others := having(method):
+        elif others := self.versions.having(method):
             told = f"{version.name} has no {name}; {', '.join(others)} has"
             self.report(OTHER_VERSION, call.line, told, where)
         else:

@@ -18,7 +18,7 @@ from .rule import Rule
 from .seen import Seen
 from .session import Journal, Session
 from .text import short
-from .versions import Version, known, without_header
+from .versions import Version
 from .words import (
     CLIENT_CAPABILITIES,
     INITIALIZE,
@@ -122,6 +122,7 @@ class Traffic:
         self, journal: Journal, session: Session, new: Callable[[], Session]
     ) -> None:
         self._report = journal.report
+        self._versions = journal.versions
         self._default = session
         """Of all that belongs to no session that initialize opened."""
         self._new = new
@@ -161,7 +162,7 @@ class Traffic:
         session = self._default
         refused: tuple[int, str] | None = None
         spoken = headers.get("mcp-protocol-version")
-        version = known(spoken)
+        version = self._versions.known(spoken)
         if spoken is not None and spoken != REDACTED and version is None:
             refused = (400, f'the version "{short(spoken, 40)}" is none')
         if named is not None and named in self._ended:
@@ -195,7 +196,7 @@ class Traffic:
         if session is None:
             session = self._new()
             session.late = True
-            session.version = version or without_header()
+            session.version = version or self._versions.without_header()
             self._keep(name, session)
         return session
 
@@ -262,7 +263,8 @@ class Traffic:
         """What the header says, or the session if it has agreed on something."""
         session = exchange.session
         agreed = session.version if session.agreed or session.late else None
-        return known(exchange.headers.get("mcp-protocol-version")) or agreed
+        spoken = exchange.headers.get("mcp-protocol-version")
+        return self._versions.known(spoken) or agreed
 
     def _answered(self, line: int, entry: Entry, exchange: Exchange) -> None:
         http: Any = entry.http
