@@ -361,9 +361,18 @@ def test_an_unknown_method_is_explained_by_version_or_capability() -> None:
         return found.message
 
     assert "only 2025-11-25 has it" in cause("tasks/list")
+    others = "2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25"
+    odd = session(*opened("2024-11-05"), client(method="notifications/tasks/status"))
+    assert odd[0].message.endswith("; 2025-11-25 has")
+    old = bare("2026-07-28", client(id=1, method="ping", params={"_meta": META}))
+    assert old[0].message == f"2026-07-28 has no ping; {others} have"
     assert "a version mismatch" in cause("server/discover")
     assert "capability mismatch: the server never declared tools" in cause("tools/list")
     assert "the server declares tools" in cause("tools/list", tools={})
+
+
+def bare(version: str, *entries: Entry) -> list[Finding]:
+    return list(lint(header(), iter(list(enumerate(entries, 1))), version=version))
 
 
 def test_an_internal_error_stands_beside_stderr_even_if_that_comes_later() -> None:
@@ -672,6 +681,93 @@ def test_sessions_over_one_stream_each_are_told_apart() -> None:
     gone.http = Http(exchange=0, ended=True)
     order = [*entries[:3], *late[:half], gone, *entries[3:], *late[half:]]
     assert not list(lint(header("http"), iter(list(enumerate(order, 2)))))
+
+
+def by_http(exchange: int, side: Any, what: Any = None, **http: Any) -> Entry:
+    """Anything that HTTP carries: JSON, a text, or nothing."""
+    entry = Entry(t=0, source=side, http=Http(exchange=exchange, **http))
+    if isinstance(what, str):
+        entry.text = what
+    elif what is not None:
+        entry.frame = Raw(json.dumps(what).encode())
+    return entry
+
+
+def page(exchange: int, status: int, what: Any = None) -> Entry:
+    kind = {"content-type": "application/json"}
+    return by_http(exchange, "server", what, status=status, headers=kind, ended=True)
+
+
+def test_what_is_none_of_the_protocol_is_not_judged() -> None:
+    """How a client gets its token, through the same proxy."""
+    ask, answer, ready = opened()
+    said: list[tuple[str, str, Any, int, Any]] = [
+        (
+            "GET",
+            "/.well-known/oauth-protected-resource/mcp",
+            None,
+            200,
+            {"resource": "r"},
+        ),
+        ("GET", "/.well-known/oauth-authorization-server", None, 404, "Not Found"),
+        ("POST", "/register", {"redirect_uris": []}, 201, {"client_id": "i"}),
+        ("POST", "/token", "grant_type=authorization_code", 200, {"access_token": "t"}),
+        ("OPTIONS", "/mcp", None, 200, None),
+    ]
+
+    def others(number: int) -> Iterator[Entry]:
+        for at, (verb, path, sent, status, got) in enumerate(said, number):
+            # Clients say the version there, too.
+            head = {"mcp-protocol-version": "2026-07-28"}
+            yield by_http(at, "client", sent, method=verb, path=path, headers=head)
+            yield page(at, status, got)
+
+    entries = [
+        over_http(1, ask),
+        page(1, 401, {"error": "invalid_token"}),
+        *others(10),
+        over_http(2, ask),
+        over_http(2, answer, mcp_session_id="s"),
+        over_http(3, ready, mcp_session_id="s"),
+        over_http(3, ACCEPTED),
+        *others(20),
+        over_http(4, client(id=1, method="ping"), mcp_session_id="s"),
+        page(4, 502, "Bad Gateway"),
+        over_http(5, client(id=2, method="ping"), mcp_session_id="s"),
+        page(5, 400, {"jsonrpc": "2.0", "id": 2, "error": {"code": 1, "message": "?"}}),
+        by_http(6, "client", method="DELETE", path="/mcp", headers={}),
+        page(6, 200, {"deleted": True}),
+    ]
+    assert [found.rule for found in http_session(*entries)] == ["error-other"]
+    # The same where messages go is a fault.
+    broken = [
+        over_http(7, Entry(t=0, source="client", text="a=b"), mcp_session_id="s"),
+        page(7, 400),
+        over_http(8, client(id=3, method="ping"), mcp_session_id="s"),
+        page(8, 200, {"detail": "?"}),
+    ]
+    rules = [found.rule for found in http_session(*entries, *broken)]
+    assert rules[1:] == ["not-json", "jsonrpc-version", "not-a-message", "unanswered"]
+
+
+def test_a_client_may_fall_back_to_sse_at_the_address_that_it_tried() -> None:
+    """HTTP+SSE: what POST was refused at, GET makes a stream of."""
+    ask, answer, ready = opened()
+    events = {"content-type": "text/event-stream"}
+    sent = {"headers": {"content-type": "application/json"}, "method": "POST"}
+    entries = [
+        replace(over_http(1, ask), http=Http(exchange=1, path="/sse", **sent)),
+        page(1, 404, "Cannot POST /sse"),
+        by_http(2, "client", method="GET", path="/sse", headers={}),
+        by_http(2, "server", status=200, headers=events),
+        by_http(2, "server", "/message?id=x", event=""),
+    ]
+    for number, (asked, answered) in enumerate([(ask, answer), (ready, None)], 3):
+        http = Http(exchange=number, path="/message?id=x", **sent)
+        entries += [replace(asked, http=http), page(number, 202, "Accepted")]
+        if answered is not None:
+            entries.append(replace(answered, http=Http(exchange=2, event="")))
+    assert http_session(*entries) == []
 
 
 META = {

@@ -10,7 +10,7 @@ from .messages import OTHER, Answer, Call
 from .methods import FOLKLORE
 from .rule import Rule
 from .session import Family
-from .text import short
+from .text import short, who_has
 from .versions import Version, declared
 from .words import CALL, DISCOVER, INITIALIZE, READ
 
@@ -273,7 +273,7 @@ class Errors(Family):
             if others:
                 return (
                     f"a version mismatch: {version.name} is spoken, and only "
-                    f"{', '.join(others)} has it",
+                    f"{who_has(others)} it",
                     "agree on such a version, or do without",
                 )
             return "no version has it", did_you_mean(method, version.requests)

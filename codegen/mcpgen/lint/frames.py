@@ -10,7 +10,7 @@ from ..recording import Entry
 from .rule import Rule
 from .seen import Id, usable
 from .session import Journal, Session
-from .text import short
+from .text import short, who_has
 from .words import INITIALIZE
 
 STRAY_OUTPUT = Rule(
@@ -192,11 +192,9 @@ def check_batch(session: Session, line: int, batch: list[Any], sender: str) -> b
             report(BATCH_MIXED, line, "the array holds requests and responses")
     if version is not None and not version.traits.batch:
         batching = [each.name for each in session.journal.versions if each.traits.batch]
-        only = ", ".join(batching) or "no version"
-        report(
-            BATCH_UNSUPPORTED,
-            line,
-            f"an array of {len(batch)}, and {version.name} has no batches (only {only} has)",
-        )
+        told = f"an array of {len(batch)}, and {version.name} has no batches"
+        if batching:
+            told += f" (only {who_has(batching)})"
+        report(BATCH_UNSUPPORTED, line, told)
         return False
     return True

@@ -59,7 +59,7 @@ class Linter:
         self._version = version
         self.process = Process(self.journal)
         self.session = self._new()
-        self.traffic = Traffic(self.journal, self.session, self._new)
+        self.traffic = Traffic(self.journal, self.session, self._new, header.target)
 
     def _new(self) -> Session:
         session = Session(self.journal, http=self.http)
@@ -76,12 +76,13 @@ class Linter:
             return
         if self.journal.later:
             self.process.explain()
-        session = self.session
+        session: Session | None = self.session
         if entry.http is not UNSET:
             session = self.traffic.entry(line, entry)
-        if entry.frame is not UNSET:
-            if not (entry.http and self.traffic.replayed(entry)):
-                self._frame(session, line, entry, side)
+        if session is None:
+            pass
+        elif entry.frame is not UNSET:
+            self._frame(session, line, entry, side)
         elif entry.text is not UNSET:
             self._text(session, line, entry, side)
         elif entry.cut:

@@ -24,6 +24,7 @@ AT_ONCE: Final = 20
 class Glimpse(Struct):
     """What of a message tells where it belongs."""
 
+    jsonrpc: Any = UNSET
     id: Any = UNSET
     method: Any = UNSET
     params: Any = UNSET

@@ -88,6 +88,14 @@ def _place(path: Any) -> str:
     return path.partition("?")[0] if isinstance(path, str) else ""
 
 
+def _is_message(entry: Entry) -> bool:
+    """Does it look like one of the protocol, however broken?"""
+    if entry.cut:
+        return True
+    message = glimpse(entry)
+    return message is not None and (message.jsonrpc, message.method) != (UNSET, UNSET)
+
+
 def _opens(entry: Entry) -> bool:
     """Is it initialize, and not only a message with that word in it?"""
     message = glimpse(entry)
@@ -104,6 +112,8 @@ class Exchange:
         self.verb: str = http.method
         self.place = _place(http.path)
         self.headers: Mapping[str, str] = http.headers or _NONE
+        self.foreign = False
+        """Is it of something else than the protocol, such as of OAuth?"""
         self.opens = False
         """Is initialize in it?"""
         self.requests = False
@@ -115,11 +125,23 @@ class Exchange:
         self.type = ""
 
 
+def _is_page(exchange: Exchange, entry: Entry) -> bool:
+    """Is it what HTTP answers by itself: an error, or what it shows to a browser?"""
+    if entry.source != "server" or "event-stream" in exchange.type:
+        return False
+    answered = exchange.verb == "POST" and 200 <= exchange.status < 300
+    return not answered and (entry.frame is UNSET or not _is_message(entry))
+
+
 class Traffic:
     """The exchanges, and the sessions that they belong to."""
 
     def __init__(
-        self, journal: Journal, session: Session, new: Callable[[], Session]
+        self,
+        journal: Journal,
+        session: Session,
+        new: Callable[[], Session],
+        target: str,
     ) -> None:
         self._report = journal.report
         self._versions = journal.versions
@@ -129,8 +151,12 @@ class Traffic:
         self._sessions: dict[str, Session] = {}
         self._nameless = Nameless()
         self._exchanges: dict[int, Exchange] = {}
+        self._places = Seen()
+        """The paths of messages: what goes to others is none of the protocol."""
+        with suppress(ValueError):
+            self._places.add(urlsplit(target).path)
         self._posted = Seen()
-        """The paths of POST: a stream of events at another one is that of HTTP+SSE."""
+        """Where POST was accepted: a stream of events elsewhere is that of HTTP+SSE."""
         self._sources: dict[int, Session] = {}
         """Sessions over HTTP+SSE, by the exchange that is their stream."""
         self._endpoints: dict[str, Session] = {}
@@ -140,8 +166,8 @@ class Traffic:
         self._events = Seen()
         """What came on streams that may be resumed."""
 
-    def entry(self, line: int, entry: Entry) -> Session:
-        """The session that an entry belongs to."""
+    def entry(self, line: int, entry: Entry) -> Session | None:
+        """The session that an entry belongs to; None when there is nothing to judge."""
         http: Any = entry.http
         if http.method is not UNSET:
             self._begin(line, entry)
@@ -150,46 +176,55 @@ class Traffic:
             return self._default
         if http.status is not UNSET:
             self._answered(line, entry, exchange)
-        return exchange.session
+        if exchange.foreign or _is_page(exchange, entry):
+            return None
+        return None if self._is_repeated(exchange, entry) else exchange.session
 
     def _begin(self, line: int, entry: Entry) -> None:
         http: Any = entry.http
-        headers = http.headers or _NONE
+        exchange = Exchange(line, entry, self._default)
+        self._exchanges[http.exchange] = exchange
+        if len(self._exchanges) > EXCHANGES:
+            del self._exchanges[next(iter(self._exchanges))]
+        place = exchange.place
+        known = http.path in self._endpoints or "mcp-session-id" in exchange.headers
+        if not known and place not in self._places:
+            if exchange.verb != "POST" or not _is_message(entry):
+                exchange.foreign = True
+                return
+            self._places.add(place)
+        self._belongs(line, entry, exchange)
+
+    def _belongs(self, line: int, entry: Entry, exchange: Exchange) -> None:
+        """Find the session of an exchange."""
+        http: Any = entry.http
+        headers = exchange.headers
         named = headers.get("mcp-session-id")
         raw = b"" if entry.frame is UNSET else bytes(memoryview(entry.frame)[:4096])
-        posted = http.method == "POST"
-        opens = posted and b'"initialize"' in raw and _opens(entry)
-        session = self._default
-        refused: tuple[int, str] | None = None
+        posted = exchange.verb == "POST"
+        exchange.opens = posted and b'"initialize"' in raw and _opens(entry)
         spoken = headers.get("mcp-protocol-version")
         version = self._versions.known(spoken)
         if spoken is not None and spoken != REDACTED and version is None:
-            refused = (400, f'the version "{short(spoken, 40)}" is none')
+            exchange.refused = (400, f'the version "{short(spoken, 40)}" is none')
         if named is not None and named in self._ended:
-            refused = (404, "the session is over")
+            exchange.refused = (404, "the session is over")
         modern = version is not None and version.modern
         if http.path in self._endpoints:
-            session = self._endpoints[http.path]
+            exchange.session = self._endpoints[http.path]
         elif named is not None:
-            session = self._named(named, version)
-        elif opens:
-            session = self._opened()
+            exchange.session = self._named(named, version)
+        elif exchange.opens:
+            exchange.session = self._opened()
         elif modern or PROTOCOL_VERSION.encode() in raw:
             pass
         elif (found := self._nameless.of(entry, spoken)) is not None:
-            session = found
-        elif posted and self._sessions and not session.event_source:
-            session = next(reversed(self._sessions.values()))
+            exchange.session = found
+        elif posted and self._sessions and not self._default.event_source:
+            exchange.session = next(reversed(self._sessions.values()))
             told = "the header Mcp-Session-Id is missing"
             self._report(SESSION_MISSING, line, told)
-            refused = (400, "the session id is missing")
-        if posted:
-            self._posted.add(_place(http.path))
-        exchange = self._exchanges[http.exchange] = Exchange(line, entry, session)
-        exchange.opens = opens
-        exchange.refused = refused
-        if len(self._exchanges) > EXCHANGES:
-            del self._exchanges[next(iter(self._exchanges))]
+            exchange.refused = (400, "the session id is missing")
 
     def _named(self, name: str, version: Version | None) -> Session:
         session = self._sessions.get(name)
@@ -232,14 +267,13 @@ class Traffic:
             for member in members:
                 self._error_status(line, exchange, member)
 
-    def replayed(self, entry: Entry) -> bool:
+    def _is_repeated(self, exchange: Exchange, entry: Entry) -> bool:
         """Is it an event that comes once more, on a stream that is resumed?"""
         http: Any = entry.http
-        exchange = self._exchanges.get(http.exchange)
-        if not http.event or exchange is None:
+        if not http.event or entry.frame is UNSET:
             return False
         name = exchange.headers.get("mcp-session-id", "")
-        frame = bytes(memoryview(entry.frame)).decode("utf-8", "replace")  # type: ignore[arg-type]
+        frame = bytes(memoryview(entry.frame)).decode("utf-8", "replace")
         event = f"{name} {http.event} {frame}"
         again = event in self._events
         self._events.add(event)
@@ -274,21 +308,21 @@ class Traffic:
         fine = 200 <= status < 300
         if exchange.verb == "GET" and fine and "event-stream" in exchange.type:
             self._streamed(http.exchange, exchange)
-        if exchange.session.event_source:
+            exchange.foreign = False
+        if exchange.foreign or exchange.session.event_source:
             return
+        if exchange.verb == "POST" and status < 400:
+            self._posted.add(exchange.place)
         if exchange.refused is not None and fine:
             wanted, why = exchange.refused
             told = f"the answer is {status}, not {wanted}: {why}"
             self._report(STATUS, line, told, fix=f"answer with {wanted}")
         if exchange.opens and fine:
             self._issued(line, exchange, headers.get("mcp-session-id"))
-        version = self._spoken(exchange)
-        if exchange.verb == "POST":
-            if fine and exchange.messages:
-                self._accepted(line, exchange, entry)
-        elif version is not None and version.traits.http == "stateless" and fine:
-            told = f"{exchange.verb} is answered with {status}"
-            self._report(VERB, line, told)
+        if fine and exchange.verb == "POST" and exchange.messages:
+            self._accepted(line, exchange, entry)
+        elif fine and exchange.verb in ("GET", "DELETE"):
+            self._served(line, exchange)
         ended = exchange.verb == "DELETE" and fine
         if ended or status == 404:
             gone = exchange.headers.get("mcp-session-id")
@@ -296,6 +330,12 @@ class Traffic:
                 self._ended.add(gone)
             if gone is not None and gone != REDACTED and gone in self._sessions:
                 self._sessions.pop(gone).end()
+
+    def _served(self, line: int, exchange: Exchange) -> None:
+        version = self._spoken(exchange)
+        if version is not None and version.traits.http == "stateless":
+            told = f"{exchange.verb} is answered with {exchange.status}"
+            self._report(VERB, line, told)
 
     def _streamed(self, number: int, exchange: Exchange) -> None:
         """A stream that nobody posts to, of no session: HTTP with server-sent events."""
@@ -364,8 +404,6 @@ class Traffic:
             return
         if entry.source == "client":
             exchange.session.parties["client"].refuse()
-        elif not 200 <= exchange.status < 300:
-            return  # an error page
         self._report(NOT_JSON, line, unreadable(entry))
 
     def ended(self, line: int, entry: Entry) -> None:
