@@ -369,6 +369,44 @@ def test_an_unknown_method_is_explained_by_version_or_capability() -> None:
     assert "a version mismatch" in cause("server/discover")
     assert "capability mismatch: the server never declared tools" in cause("tools/list")
     assert "the server declares tools" in cause("tools/list", tools={})
+    assert "every server has to answer it" in cause("ping")
+
+
+def test_an_answer_with_an_id_of_another_type_is_judged_all_the_same() -> None:
+    findings = session(
+        *opened(tools={}),
+        client(id=1, method="tools/list"),
+        server(id="1", result={"tools": [{"name": "x"}]}),
+    )
+    assert told(findings) == [
+        ("id-retyped", 6, "$.id"),
+        ("result-invalid", 6, "$.result.tools[0].inputSchema"),
+    ]
+
+
+def test_each_exchange_of_a_stateless_version_has_one_answer() -> None:
+    head = {"mcp_protocol_version": "2026-07-28", "mcp_method": "tools/list"}
+    events = {"content-type": "text/event-stream"}
+    result = {"resultType": "complete", "tools": [], "ttlMs": 0, "cacheScope": "public"}
+    asked = client(id=1, method="tools/list", params={"_meta": META})
+
+    def answered(exchange: int, *ids: Any) -> list[Entry]:
+        return [
+            over_http(exchange, asked, **head),
+            by_http(exchange, "server", status=200, headers=events),
+            *(
+                replace(
+                    server(id=id, result=result), http=Http(exchange=exchange, event="")
+                )
+                for id in ids
+            ),
+            by_http(exchange, "server", ended=True),
+        ]
+
+    assert http_session(*answered(1, 1), *answered(2, 1)) == []
+    assert told(http_session(*answered(1, 1, 1))) == [("answered-twice", 5, "$.id")]
+    assert told(http_session(*answered(1, "1"))) == [("id-retyped", 4, "$.id")]
+    assert told(http_session(*answered(1, 1, 2))) == [("response-unknown", 5, "$.id")]
 
 
 def bare(version: str, *entries: Entry) -> list[Finding]:

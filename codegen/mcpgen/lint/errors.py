@@ -12,7 +12,7 @@ from .rule import Rule
 from .session import Family
 from .text import short, who_has
 from .versions import Version, declared
-from .words import CALL, DISCOVER, INITIALIZE, READ
+from .words import CALL, DISCOVER, INITIALIZE, PING, READ
 
 INVALID = Rule(
     "error-invalid",
@@ -292,6 +292,8 @@ class Errors(Family):
                 f"the {other} declares {shown_path}, and does not have the method",
                 f"implement it, or do not declare {shown_path}",
             )
+        if method == PING:
+            return f"every {other} has to answer it", "answer with an empty result"
         if method == INITIALIZE and self.versions.modern:
             return "the server may speak stateless versions only", f"try {DISCOVER}"
         if method == DISCOVER and self.versions.legacy:
