@@ -445,6 +445,32 @@ def test_a_message_that_is_spoiled_is_no_stray_print(
     assert "byte" not in session(*opened(), cut)[0].message
 
 
+def test_a_level_of_logs_holds_from_its_answer_on() -> None:
+    def log(level: str) -> Entry:
+        params = {"level": level, "data": "x"}
+        return server(method="notifications/message", params=params)
+
+    def asked(id: int, level: str) -> Entry:
+        return client(id=id, method="logging/setLevel", params={"level": level})
+
+    fine = [
+        *opened(logging={}),
+        asked(1, "error"),
+        log("debug"),
+        server(id=1, result={}),
+        log("error"),
+        asked(2, "info"),
+        log("info"),
+        server(id=2, result={}),
+        log("info"),
+        asked(3, "error"),
+        log("info"),
+    ]
+    assert [found.rule for found in session(*fine)] == ["unanswered"]
+    (found,) = session(*fine, server(id=3, result={}), log("info"))
+    assert (found.rule, found.line) == ("log-below-level", 16)
+
+
 def test_folklore_is_told_what_it_means() -> None:
     findings = session(*opened(), client(method="$/cancelRequest", params={}))
     assert findings[0].fix == 'did you mean "notifications/cancelled"?'
