@@ -7,41 +7,18 @@ message belongs where it fits.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
-import msgspec
-from msgspec import UNSET, Struct
+from msgspec import UNSET
 
 from ..recording import Entry
+from .glimpse import Glimpse, glimpse
 from .seen import usable
 from .session import Session
 from .words import CANCELLED, INITIALIZED
 
 AT_ONCE: Final = 20
 """So many are followed; of more, the one is over that was silent the longest."""
-
-
-class Glimpse(Struct):
-    """What of a message tells where it belongs."""
-
-    jsonrpc: Any = UNSET
-    id: Any = UNSET
-    method: Any = UNSET
-    params: Any = UNSET
-
-
-_decode = msgspec.json.Decoder(Glimpse | list[Glimpse]).decode
-
-
-def glimpse(entry: Entry) -> Glimpse | None:
-    """A look at a message, or at the first of a batch."""
-    try:
-        found: Glimpse | list[Glimpse] = _decode(entry.frame)  # type: ignore[arg-type]
-    except (msgspec.DecodeError, TypeError, ValueError, RecursionError):
-        return None
-    if isinstance(found, list):
-        return found[0] if found else None
-    return found
 
 
 class Nameless:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
 from urllib.parse import urljoin, urlsplit
@@ -10,10 +10,12 @@ from urllib.parse import urljoin, urlsplit
 from msgspec import UNSET
 
 from ..recording import Entry
+from .exchange import NO_HEADERS, Exchange, is_page
 from .frames import NOT_JSON, unreadable
+from .glimpse import is_message, opens
 from .headers import CONTENT_TYPE
 from .messages import Side
-from .nameless import Nameless, glimpse
+from .nameless import Nameless
 from .rule import Rule
 from .seen import Seen
 from .session import Journal, Session
@@ -21,7 +23,6 @@ from .text import short
 from .versions import Version
 from .words import (
     CLIENT_CAPABILITIES,
-    INITIALIZE,
     PROTOCOL_VERSION,
     REDACTED,
 )
@@ -70,7 +71,6 @@ NAMED_STATUS: Final = {
     "UNSUPPORTED_PROTOCOL_VERSION": 400,
 }
 """What a stateless version calls an error code → its HTTP status."""
-_NONE: Final[Mapping[str, str]] = {}
 
 
 def _lacks_meta(message: dict[str, Any]) -> bool:
@@ -81,56 +81,6 @@ def _lacks_meta(message: dict[str, Any]) -> bool:
     meta = params.get("_meta") if isinstance(params, dict) else None
     needed = (PROTOCOL_VERSION, CLIENT_CAPABILITIES)
     return not isinstance(meta, dict) or any(key not in meta for key in needed)
-
-
-def _place(path: Any) -> str:
-    """A path without its query."""
-    return path.partition("?")[0] if isinstance(path, str) else ""
-
-
-def _is_message(entry: Entry) -> bool:
-    """Does it look like one of the protocol, however broken?"""
-    if entry.cut:
-        return True
-    message = glimpse(entry)
-    return message is not None and (message.jsonrpc, message.method) != (UNSET, UNSET)
-
-
-def _opens(entry: Entry) -> bool:
-    """Is it initialize, and not only a message with that word in it?"""
-    message = glimpse(entry)
-    return message is not None and message.method == INITIALIZE
-
-
-class Exchange:
-    """One request of HTTP, and all that answers it."""
-
-    def __init__(self, line: int, entry: Entry, session: Session) -> None:
-        http: Any = entry.http
-        self.line = line
-        self.session = session
-        self.verb: str = http.method
-        self.place = _place(http.path)
-        self.headers: Mapping[str, str] = http.headers or _NONE
-        self.foreign = False
-        """Is it of something else than the protocol, such as of OAuth?"""
-        self.opens = False
-        """Is initialize in it?"""
-        self.requests = False
-        """Is a request in it, and not only notifications and responses?"""
-        self.messages = False
-        self.refused: tuple[int, str] | None = None
-        """The status that it has to be refused with, and why, if it must be."""
-        self.status = 0
-        self.type = ""
-
-
-def _is_page(exchange: Exchange, entry: Entry) -> bool:
-    """Is it what HTTP answers by itself: an error, or what it shows to a browser?"""
-    if entry.source != "server" or "event-stream" in exchange.type:
-        return False
-    answered = exchange.verb == "POST" and 200 <= exchange.status < 300
-    return not answered and (entry.frame is UNSET or not _is_message(entry))
 
 
 class Traffic:
@@ -176,7 +126,7 @@ class Traffic:
             return self._default
         if http.status is not UNSET:
             self._answered(line, entry, exchange)
-        if exchange.foreign or _is_page(exchange, entry):
+        if exchange.foreign or is_page(exchange, entry):
             return None
         return None if self._is_repeated(exchange, entry) else exchange.session
 
@@ -189,7 +139,7 @@ class Traffic:
         place = exchange.place
         known = http.path in self._endpoints or "mcp-session-id" in exchange.headers
         if not known and place not in self._places:
-            if exchange.verb != "POST" or not _is_message(entry):
+            if exchange.verb != "POST" or not is_message(entry):
                 exchange.foreign = True
                 return
             self._places.add(place)
@@ -202,7 +152,7 @@ class Traffic:
         named = headers.get("mcp-session-id")
         raw = b"" if entry.frame is UNSET else bytes(memoryview(entry.frame)[:4096])
         posted = exchange.verb == "POST"
-        exchange.opens = posted and b'"initialize"' in raw and _opens(entry)
+        exchange.opens = posted and opens(entry)
         spoken = headers.get("mcp-protocol-version")
         version = self._versions.known(spoken)
         if spoken is not None and spoken != REDACTED and version is None:
@@ -302,7 +252,7 @@ class Traffic:
 
     def _answered(self, line: int, entry: Entry, exchange: Exchange) -> None:
         http: Any = entry.http
-        headers = http.headers or _NONE
+        headers = http.headers or NO_HEADERS
         status = exchange.status = http.status
         exchange.type = headers.get("content-type", "").lower()
         fine = 200 <= status < 300
