@@ -22,9 +22,8 @@ def place(path: Any) -> str:
 class Exchange:
     """One request of HTTP, and all that answers it."""
 
-    def __init__(self, line: int, entry: Entry, session: Session) -> None:
+    def __init__(self, entry: Entry, session: Session) -> None:
         http: Any = entry.http
-        self.line = line
         self.session = session
         self.verb: str = http.method
         self.place = place(http.path)

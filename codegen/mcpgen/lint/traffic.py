@@ -132,7 +132,7 @@ class Traffic:
 
     def _begin(self, line: int, entry: Entry) -> None:
         http: Any = entry.http
-        exchange = Exchange(line, entry, self._default)
+        exchange = Exchange(entry, self._default)
         self._exchanges[http.exchange] = exchange
         if len(self._exchanges) > EXCHANGES:
             del self._exchanges[next(iter(self._exchanges))]
