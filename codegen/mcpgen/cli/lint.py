@@ -198,8 +198,8 @@ def _read(
         raise fail(
             "version-unknown",
             f'there is no version "{clip(version, 40)}"',
-            hint=f"{near or 'known are ' + ', '.join(versions.names)}; "
-            "a project gets one more with: mcpgen schema add",
+            hint=f"{near or 'known are ' + ', '.join(versions.names)} "
+            "(a project gets one more with: mcpgen schema add)",
         )
     return bare.read(stream, shown, spoken)
 
