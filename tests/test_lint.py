@@ -713,6 +713,19 @@ def test_a_session_that_began_before_its_recording_is_taken_as_it_is() -> None:
     entries = listed(1, 7, [{"name": "x"}], mcp_session_id="old")
     findings = list(lint(header("http"), iter(list(enumerate(entries, 2)))))
     assert {found.rule for found in findings} == {"result-invalid"}
+    # The same without a session id: the header tells what was agreed on.
+    audio = {"type": "audio", "data": "AA==", "mimeType": "audio/wav"}
+    sung = [
+        over_http(1, client(id=7, method="tools/call", params={"name": "sing"})),
+        over_http(1, server(id=7, result={"content": [audio], "structuredContent": 7})),
+    ]
+    assert told(http_session(*sung)) == [
+        ("result-invalid", 3, "$.result.structuredContent")
+    ]
+    assert sung[0].http
+    assert isinstance(sung[0].http.headers, dict)
+    sung[0].http.headers["mcp-protocol-version"] = "2025-03-26"
+    assert http_session(*sung) == []
 
 
 def test_sessions_over_one_stream_each_are_told_apart() -> None:

@@ -175,6 +175,9 @@ class Traffic:
             told = "the header Mcp-Session-Id is missing"
             self._report(SESSION_MISSING, line, told)
             exchange.refused = (400, "the session id is missing")
+        elif posted and version is not None:
+            # It was agreed on before the recording began.
+            self._default.late, self._default.version = True, version
 
     def _named(self, name: str, version: Version | None) -> Session:
         session = self._sessions.get(name)
