@@ -12,13 +12,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcpgen.catalog import Catalog
 from mcpgen.cli import app
 from mcpgen.lint import Finding, lint
 from mcpgen.lint.arguments import problems
 from mcpgen.lint.listings import RESULTS
+from mcpgen.lint.project import compiled, versions
 from mcpgen.lint.rules import FAMILY, RULES, as_markdown
 from mcpgen.lint.sarif import as_sarif
 from mcpgen.lint.seen import LIMIT, Seen
+from mcpgen.lint.versions import INSTALLED, Versions
+from mcpgen.protocol import ERAS
 from mcpgen.recording import Entry, Header, Http, read
 from msgspec import Raw
 from msgspec.structs import replace
@@ -145,6 +149,75 @@ def header(transport: Any = "stdio") -> Header:
 
 def session(*entries: Entry) -> list[Finding]:
     return list(lint(header(), iter(list(enumerate(entries, 2)))))
+
+
+# --- versions that a project has added ------------------------------------------------
+
+NEW = "2030-01-01"
+MODERN = SESSIONS / "python-2-client-and-server-modern.jsonl"
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """With a version of its own, whose cursors are numbers; nothing is generated."""
+    text = '[tool.mcpgen]\noutput = "out"\nschema-dir = "specs"\n'
+    (tmp_path / "pyproject.toml").write_text(text)
+    schema = json.loads((ROOT / "schema/2026-07-28/schema.json").read_text())
+    cursor = schema["$defs"]["PaginatedRequestParams"]["properties"]["cursor"]
+    cursor.clear()
+    cursor["type"] = "integer"
+    (tmp_path / "schema.json").write_text(json.dumps(schema))
+    (tmp_path / "sub").mkdir()
+    monkeypatch.chdir(tmp_path / "sub")
+    add = ["schema", "add", "../schema.json", "--version", NEW]
+    assert CliRunner().invoke(app, add).exit_code == 0
+    return tmp_path
+
+
+def test_messages_of_a_version_that_the_project_added(project: Path) -> None:
+    def said(version: str, cursor: Any, code: int) -> str:
+        meta = META | {"io.modelcontextprotocol/protocolVersion": version}
+        params = {"_meta": meta, "cursor": cursor}
+        asked = client(id=1, method="tools/list", params=params)
+        text = bytes(memoryview(asked.frame))  # type: ignore[arg-type]
+        return run("--version", version, "-", input=text, code=code).stdout
+
+    assert said(NEW, 7, 0) == "nothing found\n"
+    assert "$.params.cursor\n  tools/list: expected an integer" in said(NEW, "7", 1)
+    assert "expected a string" in said("2026-07-28", 7, 1)
+
+
+def test_sessions_of_a_version_that_the_project_added(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = MODERN.read_bytes().replace(b"2026-07-28", NEW.encode())
+    known = run("-", input=text).stdout
+    assert known == run("-", input=MODERN.read_bytes()).stdout.replace(
+        "2026-07-28", NEW
+    )
+    drawn = CliRunner().invoke(app, ["view", "-", "--mermaid"], input=text).stdout
+    assert drawn
+    assert "version-unknown" not in drawn
+    monkeypatch.chdir(ROOT)
+    assert "version-unknown" in run("-", input=text).stdout
+    said = run("--version", NEW, "-", input=text, code=2).stderr
+    assert "mcpgen schema add" in said
+
+
+def test_a_schema_that_is_not_as_it_was_pinned_is_not_judged_by(project: Path) -> None:
+    with (project / f"specs/{NEW}/schema.json").open("a") as schema:
+        schema.write("\n")
+    assert "pin-mismatch" in run(str(MODERN), code=2).stderr
+
+
+def test_a_version_that_is_compiled_in_memory_is_the_one_that_is_generated() -> None:
+    catalog = Catalog()
+    assert versions(catalog) is INSTALLED
+    in_memory = Versions(ERAS, lambda name: compiled(catalog.protocol(name)[0]))
+    for file in sorted(RECORDINGS.glob("*/*.jsonl")):
+        with file.open("rb") as stream:
+            findings = list(lint(*read(stream, file.name), versions=in_memory))
+        assert findings == found_in(file)
 
 
 # --- what a finding says --------------------------------------------------------------
@@ -288,9 +361,56 @@ def test_an_unknown_method_is_explained_by_version_or_capability() -> None:
         return found.message
 
     assert "only 2025-11-25 has it" in cause("tasks/list")
+    others = "2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25"
+    odd = session(*opened("2024-11-05"), client(method="notifications/tasks/status"))
+    assert odd[0].message.endswith("; 2025-11-25 has")
+    old = bare("2026-07-28", client(id=1, method="ping", params={"_meta": META}))
+    assert old[0].message == f"2026-07-28 has no ping; {others} have"
     assert "a version mismatch" in cause("server/discover")
     assert "capability mismatch: the server never declared tools" in cause("tools/list")
     assert "the server declares tools" in cause("tools/list", tools={})
+    assert "every server has to answer it" in cause("ping")
+
+
+def test_an_answer_with_an_id_of_another_type_is_judged_all_the_same() -> None:
+    findings = session(
+        *opened(tools={}),
+        client(id=1, method="tools/list"),
+        server(id="1", result={"tools": [{"name": "x"}]}),
+    )
+    assert told(findings) == [
+        ("id-retyped", 6, "$.id"),
+        ("result-invalid", 6, "$.result.tools[0].inputSchema"),
+    ]
+
+
+def test_each_exchange_of_a_stateless_version_has_one_answer() -> None:
+    head = {"mcp_protocol_version": "2026-07-28", "mcp_method": "tools/list"}
+    events = {"content-type": "text/event-stream"}
+    result = {"resultType": "complete", "tools": [], "ttlMs": 0, "cacheScope": "public"}
+    asked = client(id=1, method="tools/list", params={"_meta": META})
+
+    def answered(exchange: int, *ids: Any) -> list[Entry]:
+        return [
+            over_http(exchange, asked, **head),
+            by_http(exchange, "server", status=200, headers=events),
+            *(
+                replace(
+                    server(id=id, result=result), http=Http(exchange=exchange, event="")
+                )
+                for id in ids
+            ),
+            by_http(exchange, "server", ended=True),
+        ]
+
+    assert http_session(*answered(1, 1), *answered(2, 1)) == []
+    assert told(http_session(*answered(1, 1, 1))) == [("answered-twice", 5, "$.id")]
+    assert told(http_session(*answered(1, "1"))) == [("id-retyped", 4, "$.id")]
+    assert told(http_session(*answered(1, 1, 2))) == [("response-unknown", 5, "$.id")]
+
+
+def bare(version: str, *entries: Entry) -> list[Finding]:
+    return list(lint(header(), iter(list(enumerate(entries, 1))), version=version))
 
 
 def test_an_internal_error_stands_beside_stderr_even_if_that_comes_later() -> None:
@@ -305,6 +425,50 @@ def test_an_internal_error_stands_beside_stderr_even_if_that_comes_later() -> No
     (found,) = findings
     assert found.rule == "error-internal-error"
     assert r"ZeroDivisionError: \x1b[31mdivision" in found.fix
+
+
+@pytest.mark.parametrize(
+    ("text", "rule", "why"),
+    [
+        ('{"jsonrpc":"2.0","id":1,"result":{"x":NaN}}', "not-json", "(byte 38)"),
+        ('  "jsonrpc": "2.0",', "not-json", "trailing characters"),
+        ("listening on {}", "stray-output", "on standard output"),
+    ],
+)
+def test_a_message_that_is_spoiled_is_no_stray_print(
+    text: str, rule: str, why: str
+) -> None:
+    (found,) = session(*opened(), Entry(t=0, source="server", text=text))
+    assert found.rule == rule
+    assert why in found.message
+    cut = Entry(t=0, source="server", text=text, cut=True)
+    assert "byte" not in session(*opened(), cut)[0].message
+
+
+def test_a_level_of_logs_holds_from_its_answer_on() -> None:
+    def log(level: str) -> Entry:
+        params = {"level": level, "data": "x"}
+        return server(method="notifications/message", params=params)
+
+    def asked(id: int, level: str) -> Entry:
+        return client(id=id, method="logging/setLevel", params={"level": level})
+
+    fine = [
+        *opened(logging={}),
+        asked(1, "error"),
+        log("debug"),
+        server(id=1, result={}),
+        log("error"),
+        asked(2, "info"),
+        log("info"),
+        server(id=2, result={}),
+        log("info"),
+        asked(3, "error"),
+        log("info"),
+    ]
+    assert [found.rule for found in session(*fine)] == ["unanswered"]
+    (found,) = session(*fine, server(id=3, result={}), log("info"))
+    assert (found.rule, found.line) == ("log-below-level", 16)
 
 
 def test_folklore_is_told_what_it_means() -> None:
@@ -423,10 +587,145 @@ def test_two_sessions_over_http_are_two() -> None:
     assert list(lint(header("http"), iter(list(enumerate(entries, 2))))) == []
 
 
+def http_session(*entries: Entry) -> list[Finding]:
+    return list(lint(header("http"), iter(list(enumerate(entries, 2)))))
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_clients_that_connect_at_once_are_told_apart(named: bool) -> None:
+    """With the same ids, in any order; servers need not give them session ids."""
+    numbers = itertools.count()
+    said: list[list[Entry]] = []
+    for name, version in (("a", VERSION), ("b", VERSION), ("c", "2025-06-18")):
+        ask, answer, ready = opened(version, tools={})
+        head = {"mcp_protocol_version": version}
+        given = {"mcp_session_id": name} if named else {}
+        calls = [(ask, answer, {}, given), (ready, ACCEPTED, head | given, {})]
+        for id in range(1, 5):
+            listing = client(id=id, method="tools/list")
+            calls.append(
+                (listing, server(id=id, result={"tools": []}), head | given, {})
+            )
+        cancelled = {"requestId": 5}
+        call = {"name": "x", "_meta": {"progressToken": 5}}
+        notes = client(method="notifications/cancelled", params=cancelled)
+        slow = client(id=5, method="tools/call", params=call)
+        number = next(numbers)
+        said.append([])
+        for asked, answered, sent, got in calls:
+            number = next(numbers)
+            said[-1].append(over_http(number, asked, **sent))
+            said[-1].append(over_http(number, answered, **got))
+        said[-1].append(over_http(next(numbers), slow, **head, **given))
+        number = next(numbers)
+        said[-1].append(over_http(number, notes, **head, **given))
+        said[-1].append(over_http(number, ACCEPTED))
+    rng = random.Random(11)
+    for _ in range(50):
+        left = [list(entries) for entries in said]
+        order = []
+        while any(left):
+            order.append(rng.choice([entries for entries in left if entries]).pop(0))
+        assert http_session(*order) == []
+
+
+def test_of_many_clients_without_session_ids_the_last_are_followed() -> None:
+    def clients(count: int) -> Iterator[Entry]:
+        ask, answer, ready = opened(tools={})
+        for number in range(0, 2 * count, 2):
+            yield over_http(number, ask)
+            yield over_http(number, answer)
+            yield over_http(number + 1, ready)
+            yield over_http(number + 1, ACCEPTED)
+
+    assert http_session(*clients(100)) == []
+    _, _, ready = opened()
+    again = [over_http(900 + n, ready) for n in range(2)]
+    findings = http_session(*clients(1), *again, *clients(100))
+    assert told(findings) == [("initialized-again", 6 + n, "$") for n in range(2)]
+
+
+def test_a_tool_may_be_called_initialize() -> None:
+    ask, answer, ready = opened(tools={})
+    call = client(id=1, method="tools/call", params={"name": "initialize"})
+    entries = [
+        over_http(1, ask),
+        over_http(1, answer),
+        over_http(2, ready),
+        over_http(2, ACCEPTED),
+        over_http(3, call),
+        over_http(3, server(id=1, result={"content": []})),
+    ]
+    assert http_session(*entries) == []
+
+
+def test_what_a_resumed_stream_repeats_is_judged_once() -> None:
+    ask, answer, ready = opened(tools={})
+    events = {"content-type": "text/event-stream"}
+    params = {"name": "x", "_meta": {"progressToken": 1}}
+    told = {"progressToken": 1, "progress": 1}
+    progress = server(method="notifications/progress", params=told)
+    result = server(id=1, result={"content": []})
+
+    def stream(number: int, entry: Entry, event: str) -> Entry:
+        return replace(entry, http=Http(exchange=number, event=event))
+
+    def resumed(number: int, after: str) -> list[Entry]:
+        head = {"mcp-session-id": "s", "last-event-id": after}
+        get = Http(exchange=number, method="GET", path="/mcp", headers=head)
+        status = Http(exchange=number, status=200, headers=events)
+        return [Entry(t=0, source="client", http=get), replace(ACCEPTED, http=status)]
+
+    entries = [
+        over_http(1, ask),
+        over_http(1, answer, mcp_session_id="s"),
+        over_http(2, ready, mcp_session_id="s"),
+        over_http(2, ACCEPTED),
+        over_http(
+            3, client(id=1, method="tools/call", params=params), mcp_session_id="s"
+        ),
+        replace(ACCEPTED, http=Http(exchange=3, status=200, headers=events)),
+        stream(3, progress, "1"),
+        # The client has not read that: it asks for what came after "0".
+        Entry(t=0, source="client", http=Http(exchange=3, ended=True)),
+        *resumed(4, "0"),
+        stream(4, progress, "1"),
+        stream(4, result, "2"),
+        Entry(t=0, source="client", http=Http(exchange=4, ended=True)),
+        *resumed(5, "1"),
+        stream(5, result, "2"),
+    ]
+    assert http_session(*entries) == []
+    # With an id of its own it is another event.
+    again = http_session(*entries, stream(5, result, "3"))
+    assert [found.rule for found in again] == ["answered-twice"]
+
+
+def test_what_was_not_declared_is_told_once() -> None:
+    log = server(
+        method="notifications/message", params={"level": "info", "data": "hello"}
+    )
+    (found,) = session(*opened(), *[log] * 3)
+    assert found.rule == "capability-not-declared"
+
+
 def test_a_session_that_began_before_its_recording_is_taken_as_it_is() -> None:
     entries = listed(1, 7, [{"name": "x"}], mcp_session_id="old")
     findings = list(lint(header("http"), iter(list(enumerate(entries, 2)))))
     assert {found.rule for found in findings} == {"result-invalid"}
+    # The same without a session id: the header tells what was agreed on.
+    audio = {"type": "audio", "data": "AA==", "mimeType": "audio/wav"}
+    sung = [
+        over_http(1, client(id=7, method="tools/call", params={"name": "sing"})),
+        over_http(1, server(id=7, result={"content": [audio], "structuredContent": 7})),
+    ]
+    assert told(http_session(*sung)) == [
+        ("result-invalid", 3, "$.result.structuredContent")
+    ]
+    assert sung[0].http
+    assert isinstance(sung[0].http.headers, dict)
+    sung[0].http.headers["mcp-protocol-version"] = "2025-03-26"
+    assert http_session(*sung) == []
 
 
 def test_sessions_over_one_stream_each_are_told_apart() -> None:
@@ -459,6 +758,93 @@ def test_sessions_over_one_stream_each_are_told_apart() -> None:
     gone.http = Http(exchange=0, ended=True)
     order = [*entries[:3], *late[:half], gone, *entries[3:], *late[half:]]
     assert not list(lint(header("http"), iter(list(enumerate(order, 2)))))
+
+
+def by_http(exchange: int, side: Any, what: Any = None, **http: Any) -> Entry:
+    """Anything that HTTP carries: JSON, a text, or nothing."""
+    entry = Entry(t=0, source=side, http=Http(exchange=exchange, **http))
+    if isinstance(what, str):
+        entry.text = what
+    elif what is not None:
+        entry.frame = Raw(json.dumps(what).encode())
+    return entry
+
+
+def page(exchange: int, status: int, what: Any = None) -> Entry:
+    kind = {"content-type": "application/json"}
+    return by_http(exchange, "server", what, status=status, headers=kind, ended=True)
+
+
+def test_what_is_none_of_the_protocol_is_not_judged() -> None:
+    """How a client gets its token, through the same proxy."""
+    ask, answer, ready = opened()
+    said: list[tuple[str, str, Any, int, Any]] = [
+        (
+            "GET",
+            "/.well-known/oauth-protected-resource/mcp",
+            None,
+            200,
+            {"resource": "r"},
+        ),
+        ("GET", "/.well-known/oauth-authorization-server", None, 404, "Not Found"),
+        ("POST", "/register", {"redirect_uris": []}, 201, {"client_id": "i"}),
+        ("POST", "/token", "grant_type=authorization_code", 200, {"access_token": "t"}),
+        ("OPTIONS", "/mcp", None, 200, None),
+    ]
+
+    def others(number: int) -> Iterator[Entry]:
+        for at, (verb, path, sent, status, got) in enumerate(said, number):
+            # Clients say the version there, too.
+            head = {"mcp-protocol-version": "2026-07-28"}
+            yield by_http(at, "client", sent, method=verb, path=path, headers=head)
+            yield page(at, status, got)
+
+    entries = [
+        over_http(1, ask),
+        page(1, 401, {"error": "invalid_token"}),
+        *others(10),
+        over_http(2, ask),
+        over_http(2, answer, mcp_session_id="s"),
+        over_http(3, ready, mcp_session_id="s"),
+        over_http(3, ACCEPTED),
+        *others(20),
+        over_http(4, client(id=1, method="ping"), mcp_session_id="s"),
+        page(4, 502, "Bad Gateway"),
+        over_http(5, client(id=2, method="ping"), mcp_session_id="s"),
+        page(5, 400, {"jsonrpc": "2.0", "id": 2, "error": {"code": 1, "message": "?"}}),
+        by_http(6, "client", method="DELETE", path="/mcp", headers={}),
+        page(6, 200, {"deleted": True}),
+    ]
+    assert [found.rule for found in http_session(*entries)] == ["error-other"]
+    # The same where messages go is a fault.
+    broken = [
+        over_http(7, Entry(t=0, source="client", text="a=b"), mcp_session_id="s"),
+        page(7, 400),
+        over_http(8, client(id=3, method="ping"), mcp_session_id="s"),
+        page(8, 200, {"detail": "?"}),
+    ]
+    rules = [found.rule for found in http_session(*entries, *broken)]
+    assert rules[1:] == ["not-json", "jsonrpc-version", "not-a-message", "unanswered"]
+
+
+def test_a_client_may_fall_back_to_sse_at_the_address_that_it_tried() -> None:
+    """HTTP+SSE: what POST was refused at, GET makes a stream of."""
+    ask, answer, ready = opened()
+    events = {"content-type": "text/event-stream"}
+    sent = {"headers": {"content-type": "application/json"}, "method": "POST"}
+    entries = [
+        replace(over_http(1, ask), http=Http(exchange=1, path="/sse", **sent)),
+        page(1, 404, "Cannot POST /sse"),
+        by_http(2, "client", method="GET", path="/sse", headers={}),
+        by_http(2, "server", status=200, headers=events),
+        by_http(2, "server", "/message?id=x", event=""),
+    ]
+    for number, (asked, answered) in enumerate([(ask, answer), (ready, None)], 3):
+        http = Http(exchange=number, path="/message?id=x", **sent)
+        entries += [replace(asked, http=http), page(number, 202, "Accepted")]
+        if answered is not None:
+            entries.append(replace(answered, http=Http(exchange=2, event="")))
+    assert http_session(*entries) == []
 
 
 META = {
@@ -830,6 +1216,26 @@ def test_single_messages(tmp_path: Path) -> None:
     assert "error[params-invalid] $.params.cursor" in said
 
 
+MARK = b"\xef\xbb\xbf"
+PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+
+
+@pytest.mark.parametrize(
+    "text", [MARK + PING, b"\n" + PING, b'\r\n{\r\n"jsonrpc":"2.0",' + PING[17:]]
+)
+def test_blank_lines_and_a_byte_order_mark_are_no_part_of_messages(text: bytes) -> None:
+    said = run("--version", VERSION, "-", input=text).stdout
+    assert said == "nothing found\n"
+
+
+def test_a_mistake_in_one_message_over_many_lines_is_told_once() -> None:
+    text = '{\n  "jsonrpc": "2.0",\n  "id": 1,\n  "method": "ping",\n}\n'
+    said = run("--version", VERSION, "-", "--format", "json", code=1, input=text).stdout
+    (found,) = json.loads(said)["findings"]
+    assert (found["rule"], found["line"]) == ("not-json", 5)
+    assert "trailing comma" in found["message"]
+
+
 def test_messages_on_standard_input() -> None:
     frames = [
         {"jsonrpc": "2.0", "id": 1, "method": "roots/list"},
@@ -863,8 +1269,17 @@ def test_what_cannot_be_read_is_said_and_what_came_before_is_told(
         result = run(str(damaged), "--format", layout, code=2)
         assert "id-reused" in result.stdout
         assert "recording-damaged" in result.stderr
+        place = {"json": '"line": 9', "github": "line=9"}.get(layout, "damaged.jsonl:9")
+        assert place in result.stderr
         if layout in ("json", "sarif"):
             json.loads(result.stdout)
+
+
+def test_what_editors_add_to_a_recording_is_passed_over() -> None:
+    first, rest = Path(GOOD).read_bytes().split(b"\n", 1)
+    text = MARK + first + b"\r\n\n" + rest + b"\n  \n"
+    assert run("-", input=text).stdout == "nothing found\n"
+    assert "the file is empty" in run("-", code=2).stderr
 
 
 @pytest.mark.parametrize(

@@ -20,13 +20,16 @@ from msgspec import (
     json,
 )
 
-from .diagnostics import clip, fail
+from .diagnostics import CompileError, Diagnostic, clip, fail
 
 FORMAT: Final = 1
 """Counts up when a reader of the format before would misunderstand the new one."""
 
 HEADER_BYTES: Final = 1 << 20
 """A first line that is longer is none: the file need not be read to know that."""
+
+MARK: Final = b"\xef\xbb\xbf"
+"""What some editors put in front of UTF-8."""
 
 Source = Literal["client", "server", "stderr", "exit"]
 
@@ -97,15 +100,17 @@ _ENTRY = json.Decoder(Entry)
 def read(file: BinaryIO, shown: str) -> tuple[Header, Iterator[tuple[int, Entry]]]:
     """The header, and the entries with their line numbers, read as they are asked for.
 
-    A last line without an end, which a recorder that was killed leaves, is passed over.
+    Blank lines are passed over, and a last one without an end, which a recorder that was
+    killed leaves.
     """
     line = file.readline(HEADER_BYTES)
     try:
-        header = _HEADER.decode(line)
+        header = _HEADER.decode(line.removeprefix(MARK))
     except (DecodeError, UnicodeDecodeError) as error:
+        told = f"the first line is no header of a recording: {clip(str(error))}"
         raise fail(
             "not-a-recording",
-            f"the first line is no header of a recording: {clip(str(error))}",
+            told if line else "the file is empty",
             file=shown,
             hint="record a session with: mcpgen trace -o session.jsonl -- COMMAND",
         ) from None
@@ -125,11 +130,18 @@ def _entries(file: BinaryIO, shown: str) -> Iterator[tuple[int, Entry]]:
         try:
             yield number, decode(line)
         except (DecodeError, UnicodeDecodeError, RecursionError) as error:
-            if not line.endswith(b"\n") and not isinstance(error, ValidationError):
+            unended = not line.endswith(b"\n") and not isinstance(
+                error, ValidationError
+            )
+            if not line.strip():
+                continue
+            if unended:
                 return
-            raise fail(
+            problem = Diagnostic(
                 "recording-damaged",
-                f"line {number}: {clip(str(error))}",
+                clip(str(error)),
                 file=shown,
                 hint="the lines before it can be read when the rest is cut off",
-            ) from None
+                line=number,
+            )
+            raise CompileError([problem]) from None

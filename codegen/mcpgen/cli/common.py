@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,6 +16,9 @@ from ..catalog import Catalog
 from ..config import FILE, Config, find_config, templates_path
 from ..diagnostics import FORMATS, CompileError, Diagnostic, sort
 from ..templates import Templates
+
+if TYPE_CHECKING:
+    from ..lint.versions import Versions
 
 
 class Format(str, Enum):
@@ -109,6 +112,13 @@ def unrecorded(config: Config, templates: Templates) -> list[Diagnostic]:
             severity="note",
         )
     ]
+
+
+def spoken_here() -> Versions:
+    """The versions that a recording may speak: those installed, and the project's."""
+    from ..lint import project
+
+    return project.versions(here())
 
 
 def here() -> Catalog:

@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 import typer
 
 from ..diagnostics import CompileError, clip, did_you_mean, fail
-from .common import Format, reporting
+from .common import Format, reporting, spoken_here
 from .table import table
 
 if TYPE_CHECKING:
     from ..lint import Finding
     from ..lint.rule import Rule
+    from ..lint.versions import Versions
     from ..recording import Entry, Header
 
 EXCERPTS = 2_000
@@ -136,12 +137,13 @@ def _check(
     shown = "stdin" if file == "-" else Path(file).name
     failed = False
     with _opened(file) as stream:
-        header, entries = _read(stream, shown, version)
+        versions = spoken_here()
+        header, entries = _read(stream, shown, version, versions)
         reader = Reader(entries)
 
         def findings() -> Iterator[Finding]:
             nonlocal failed
-            for found in lint(header, reader, version=version):
+            for found in lint(header, reader, version=version, versions=versions):
                 if found.rule not in ignored:
                     failed = failed or found.severity in bad
                     yield found
@@ -177,13 +179,10 @@ def _opened(file: str) -> Iterator[BinaryIO]:
 
 
 def _read(
-    stream: BinaryIO, shown: str, version: str | None
+    stream: BinaryIO, shown: str, version: str | None, versions: Versions
 ) -> tuple[Header, Iterator[tuple[int, Entry]]]:
-    from mcpgen.protocol import PACKAGES
-
     from .. import recording
     from ..lint import bare
-    from ..lint.versions import known
 
     if version is None:
         try:
@@ -194,13 +193,15 @@ def _read(
                 raise
             hint = f"{found.hint}; or say which --version its messages are of"
             raise fail(found.code, found.message, file=shown, hint=hint) from None
-    if known(version) is None:
+    if (spoken := versions.known(version)) is None:
+        near = did_you_mean(version, versions.names)
         raise fail(
             "version-unknown",
             f'there is no version "{clip(version, 40)}"',
-            hint=did_you_mean(version, PACKAGES) or f"known are {', '.join(PACKAGES)}",
+            hint=f"{near or 'known are ' + ', '.join(versions.names)} "
+            "(a project gets one more with: mcpgen schema add)",
         )
-    return bare.read(stream, shown, version)
+    return bare.read(stream, shown, spoken)
 
 
 def _relative(file: str) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 import typer
 
 from ..diagnostics import fail
-from .common import Format, reporting
+from .common import Format, reporting, spoken_here
 
 if TYPE_CHECKING:
     from ..recording import Header
@@ -184,7 +184,7 @@ def _drawn(recording: BinaryIO, name: str, mermaid: bool, limit: int | None) -> 
     recording.seek(0)
     header: Header
     header, entries = read(recording, name)
-    findings = list(lint(header, entries))
+    findings = list(lint(header, entries, versions=spoken_here()))
     recording.seek(0)
     header, entries = read(recording, name)
     draw = views.mermaid if mermaid else views.page

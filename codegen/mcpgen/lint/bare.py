@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any, BinaryIO
 
@@ -10,17 +11,17 @@ import msgspec
 from msgspec import Raw
 
 from ..diagnostics import fail
-from ..recording import FORMAT, Entry, Header
+from ..recording import FORMAT, MARK, Entry, Header
 from .messages import Side
 from .seen import Seen, usable
-from .versions import Version, get
+from .versions import Version
 
 _decode = msgspec.json.Decoder().decode
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, ValueError, RecursionError)
 
 
 def read(
-    file: BinaryIO, shown: str, version: str
+    file: BinaryIO, shown: str, version: Version
 ) -> tuple[Header, Iterator[tuple[int, Entry]]]:
     """The messages in a file, as the entries of a recording.
 
@@ -29,7 +30,7 @@ def read(
     header = Header(
         recording=FORMAT, mcpgen="", transport="stdio", target="", started="", raw=True
     )
-    first = file.readline()
+    first = file.readline().removeprefix(MARK)
     value = _value(first)
     if isinstance(value, dict) and "recording" in value and "jsonrpc" not in value:
         raise fail(
@@ -38,14 +39,33 @@ def read(
             file=shown,
             hint="leave --version out",
         )
-    lines = chain([first], file)
-    if value is _NONE and first.strip():
-        rest = file.read()
-        whole = first + rest
-        lines = chain(
-            [whole] if _value(whole) is not _NONE else whole.splitlines(keepends=True)
-        )
-    return header, _entries(lines, get(version))
+    if value is not _NONE:
+        return header, _entries(enumerate(chain([first], file), 1), version)
+    text = first + file.read()
+    return header, _entries(_pieces(text), version)
+
+
+def _pieces(text: bytes) -> Iterable[tuple[int, bytes]]:
+    """What is in a file that does not begin with a message of one line."""
+    if _value(text) is not _NONE:
+        return [(1, text)]
+    lines = text.splitlines(keepends=True)
+    written = [line for line in lines if line.strip()]
+    if len(written) > 1 and not any(type(_value(line)) is dict for line in written):
+        # One message over many lines, with a mistake in it.
+        return [(_stop(text), text)]
+    return enumerate(lines, 1)
+
+
+def _stop(text: bytes) -> int:
+    """The line in which a text stops being JSON."""
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        return error.lineno
+    except (ValueError, RecursionError):
+        pass
+    return 1
 
 
 _NONE: Any = object()
@@ -58,9 +78,11 @@ def _value(text: bytes) -> Any:
         return _NONE
 
 
-def _entries(lines: Iterator[bytes], version: Version) -> Iterator[tuple[int, Entry]]:
+def _entries(
+    lines: Iterable[tuple[int, bytes]], version: Version
+) -> Iterator[tuple[int, Entry]]:
     sides = _Sides(version)
-    for number, line in enumerate(lines, 1):
+    for number, line in lines:
         if not line.strip():
             continue
         value = _value(line)

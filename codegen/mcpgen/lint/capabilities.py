@@ -43,8 +43,8 @@ class Capabilities(Family):
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
-        self._fine: dict[Side, set[str]] = {"client": set(), "server": set()}
-        """Methods that a side may use, as was found out before."""
+        self._settled: dict[Side, set[str]] = {"client": set(), "server": set()}
+        """Methods of a side, of which nothing more is to be said."""
 
     def request(self, call: Call) -> None:
         """The receiver of a request must have declared it."""
@@ -53,13 +53,13 @@ class Capabilities(Family):
             return
         other = OTHER[call.sender]
         capabilities = self.session.parties[other].capabilities
-        if call.method not in self._fine[call.sender]:
+        if call.method not in self._settled[call.sender]:
             path = needs(row, other)
             if path is None:
-                self._fine[call.sender].add(call.method)
+                self._settled[call.sender].add(call.method)
             elif capabilities is not None and call.sender in row.sent_by:
                 if declared(capabilities, path):
-                    self._fine[call.sender].add(call.method)
+                    self._settled[call.sender].add(call.method)
                 else:
                     self._not_offered(call, other, path)
                     return
@@ -78,20 +78,21 @@ class Capabilities(Family):
     def notification(self, call: Call) -> None:
         """The sender must have declared it, or whoever else the version names."""
         row, sender = call.row, call.sender
-        if row is None or call.method in self._fine[sender]:
+        if row is None or call.method in self._settled[sender]:
             return
         own = needs(row, sender)
         owner = sender if own is not None else OTHER[sender]
         path = own if own is not None else needs(row, owner)
         if path is None:
-            self._fine[sender].add(call.method)
+            self._settled[sender].add(call.method)
             return
         capabilities = self.session.parties[owner].capabilities
         if capabilities is None:
             return
         if declared(capabilities, path):
-            self._fine[sender].add(call.method)
+            self._settled[sender].add(call.method)
         elif owner == sender:
+            self._settled[sender].add(call.method)  # once is enough
             told = f"{call.method} needs {'.'.join(path)}, which the {sender} did not declare"
             self.report(NOT_DECLARED, call.line, told, f"{call.path}.method")
         else:
@@ -103,8 +104,8 @@ class Capabilities(Family):
         if call is None or type(result) is not dict:
             return
         if call.method == DISCOVER or call.method == INITIALIZE:
-            for fine in self._fine.values():
-                fine.clear()
+            for settled in self._settled.values():
+                settled.clear()
         if call.method == DISCOVER:
             # A later initialize says it again, for its own version.
             found = result.get("capabilities")

@@ -10,9 +10,9 @@ from .messages import OTHER, Answer, Call
 from .methods import FOLKLORE
 from .rule import Rule
 from .session import Family
-from .text import short
-from .versions import LEGACY, MODERN, Version, declared, get, having
-from .words import CALL, DISCOVER, INITIALIZE, READ
+from .text import short, who_has
+from .versions import Version, declared
+from .words import CALL, DISCOVER, INITIALIZE, PING, READ
 
 INVALID = Rule(
     "error-invalid",
@@ -209,7 +209,7 @@ class Errors(Family):
     ) -> None:
         call, line, where = answer.call, answer.line, f"{answer.path}.error"
         if version is None:
-            version = get((LEGACY or MODERN)[-1])
+            version = self.versions.usual()
         asked = f"{short(call.method)} (line {call.line}): " if call else ""
         told = f"{asked}{code} {message}".rstrip()
         name = version.codes.get(code)
@@ -248,10 +248,11 @@ class Errors(Family):
 
     def _strange(self, answer: Answer, code: int, told: str, version: Version) -> None:
         where = f"{answer.path}.error.code"
-        others = [n for n in (*LEGACY, *MODERN) if code in get(n).codes]
+        others = [each for each in self.versions if code in each.codes]
         if others:
-            name = get(others[-1]).codes[code].replace("_", " ").lower()
-            told += f": {name} in {', '.join(others)}, not in {version.name}"
+            name = others[-1].codes[code].replace("_", " ").lower()
+            names = ", ".join(each.name for each in others)
+            told += f": {name} in {names}, not in {version.name}"
             self.report(OTHER_VERSION_CODE, answer.line, told, where)
         elif code in FOLKLORE_CODES:
             self.report(FOLKLORE_CODE, answer.line, told, where)
@@ -268,11 +269,11 @@ class Errors(Family):
                 f'did you mean "{meant}"?' if meant else ""
             )
         if row is None:
-            others = having(method)
+            others = self.versions.having(method)
             if others:
                 return (
                     f"a version mismatch: {version.name} is spoken, and only "
-                    f"{', '.join(others)} has it",
+                    f"{who_has(others)} it",
                     "agree on such a version, or do without",
                 )
             return "no version has it", did_you_mean(method, version.requests)
@@ -291,9 +292,11 @@ class Errors(Family):
                 f"the {other} declares {shown_path}, and does not have the method",
                 f"implement it, or do not declare {shown_path}",
             )
-        if method == INITIALIZE and MODERN:
+        if method == PING:
+            return f"every {other} has to answer it", "answer with an empty result"
+        if method == INITIALIZE and self.versions.modern:
             return "the server may speak stateless versions only", f"try {DISCOVER}"
-        if method == DISCOVER and LEGACY:
+        if method == DISCOVER and self.versions.legacy:
             return "the server may speak older versions only", f"try {INITIALIZE}"
         return "", ""
 

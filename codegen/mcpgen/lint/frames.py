@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
+from ..recording import Entry
 from .rule import Rule
 from .seen import Id, usable
 from .session import Journal, Session
-from .text import short
-from .versions import LEGACY, get
+from .text import short, who_has
 from .words import INITIALIZE
 
 STRAY_OUTPUT = Rule(
@@ -25,7 +27,7 @@ NOT_JSON = Rule(
     "something that cannot be read as JSON",
     "A message is one JSON value in UTF-8. What cannot be read is answered with a parse error, or not at "
     "all.",
-    "send one JSON object, encoded as UTF-8, without raw line breaks in it",
+    "send one JSON object, encoded as UTF-8, without raw line breaks, NaN or half a surrogate pair in it",
 )
 NOT_A_MESSAGE = Rule(
     "not-a-message",
@@ -138,6 +140,19 @@ def check_id(journal: Journal, line: int, path: str, value: object) -> Id | None
     return None
 
 
+def unreadable(entry: Entry) -> str:
+    """Why what came where a message should is no JSON."""
+    text = entry.text or ""
+    told = f'"{short(text)}" is no JSON'
+    if '"jsonrpc"' not in text or entry.cut:
+        return told
+    try:
+        msgspec.json.decode(text.encode("utf-8", "replace"))
+    except (msgspec.DecodeError, RecursionError) as error:
+        return f"{told}: {short(str(error))}"
+    return told
+
+
 def kind(value: object) -> str:
     """What sort of JSON value it is."""
     if value is None or isinstance(value, bool):
@@ -175,13 +190,11 @@ def check_batch(session: Session, line: int, batch: list[Any], sender: str) -> b
         calls = sum("method" in m for m in members)
         if 0 < calls < len(members):
             report(BATCH_MIXED, line, "the array holds requests and responses")
-    batching = [name for name in LEGACY if get(name).traits.batch]
     if version is not None and not version.traits.batch:
-        only = ", ".join(batching) or "no version"
-        report(
-            BATCH_UNSUPPORTED,
-            line,
-            f"an array of {len(batch)}, and {version.name} has no batches (only {only} has)",
-        )
+        batching = [each.name for each in session.journal.versions if each.traits.batch]
+        told = f"an array of {len(batch)}, and {version.name} has no batches"
+        if batching:
+            told += f" (only {who_has(batching)})"
+        report(BATCH_UNSUPPORTED, line, told)
         return False
     return True

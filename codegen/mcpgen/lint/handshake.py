@@ -8,7 +8,6 @@ from .messages import Answer, Call
 from .rule import Rule
 from .session import Family, Session
 from .text import short
-from .versions import LEGACY, known
 from .words import CANCELLED, INITIALIZE, INITIALIZED, PING
 
 FIRST = Rule(
@@ -91,7 +90,7 @@ VERSION_UNKNOWN = Rule(
     "warning",
     "a protocol version that is not known here",
     "The messages are judged by the version that is closest to it, which may be wrong.",
-    "check the spelling, or use a newer mcpgen",
+    "check the spelling; use a newer mcpgen, or add the schema to your project: mcpgen schema add",
 )
 
 
@@ -102,14 +101,13 @@ class Handshake(Family):
         super().__init__(session)
         self._opening: Call | None = None
         self._wanted: object = None
-        self._ready = False
         self._first: Call | None = None
         """The client's first request that came without notifications/initialized."""
         self._told: set[str] = set()
 
     def request(self, call: Call) -> None:
         """Is this the time for it?"""
-        if (self._ready or call.version.modern) and call.method != INITIALIZE:
+        if (self.session.ready or call.version.modern) and call.method != INITIALIZE:
             return
         if call.method == INITIALIZE:
             self._initialize(call)
@@ -141,7 +139,7 @@ class Handshake(Family):
         params = call.params or {}
         self._wanted = params.get("protocolVersion")
         session.parties["client"].capabilities = params.get("capabilities")
-        if isinstance(self._wanted, str) and known(self._wanted) is None:
+        if isinstance(self._wanted, str) and self.versions.known(self._wanted) is None:
             told = f'the client asks for version "{short(self._wanted, 40)}"'
             where = f"{call.path}.params.protocolVersion"
             self.report(VERSION_UNKNOWN, call.line, told, where)
@@ -163,10 +161,10 @@ class Handshake(Family):
                 if not self.session.late:
                     told = "initialize has not been answered"
                     self.report(INITIALIZED_EARLY, call.line, told, call.path)
-            elif self._ready:
+            elif self.session.ready:
                 told = "it was sent before"
                 self.report(INITIALIZED_AGAIN, call.line, told, call.path)
-            self._ready = True
+            self.session.ready = True
         elif call.method == CANCELLED and self._opening is not None:
             wanted = call.params.get("requestId") if call.params else None
             if wanted == self._opening.id and not self.session.agreed:
@@ -184,11 +182,13 @@ class Handshake(Family):
         agreed = result.get("protocolVersion")
         if not isinstance(agreed, str):
             return  # the schema says so, too
-        version = known(agreed)
+        version = self.versions.known(agreed)
         if version is None or version.modern:
             told = f'the server answers with version "{short(agreed, 40)}"'
             if version is not None:
-                told += f", which no initialize opens; {', '.join(LEGACY)} do"
+                told += (
+                    f", which no initialize opens; {', '.join(self.versions.legacy)} do"
+                )
             self.report(VERSION_UNKNOWN, answer.line, told, where)
             session.version = call.version
             return
@@ -206,6 +206,6 @@ class Handshake(Family):
     def end(self) -> None:
         """Was the client ever ready?"""
         call = self._first
-        if call is not None and not self._ready:
+        if call is not None and not self.session.ready:
             told = f"{short(call.method)} was sent, and it never came"
             self.report(INITIALIZED_MISSING, call.line, told, call.path)

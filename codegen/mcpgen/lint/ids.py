@@ -77,20 +77,26 @@ def asked(session: Session, party: Party, call: Call) -> bool:
     """A request comes: does it count? One with an id in flight does not."""
     id: Any = call.id
     key = call.key = session.scoped(call, id)
-    if not isinstance(key, tuple):  # else it is known in its exchange only
-        if key not in party.seen:
-            party.seen.add(key)
-        elif key in party.pending:
-            first = party.pending[key]
-            party.unreadable += 1
-            _reused(session, call, f"is still in flight from line {first.line}")
-            return False
-        elif not call.version.modern:
-            _reused(session, call, "was used before in this session")
+    if isinstance(key, tuple):
+        party.seen.add(_in_exchange(*key))
+    elif key not in party.seen:
+        party.seen.add(key)
+    elif key in party.pending:
+        first = party.pending[key]
+        party.unreadable += 1
+        _reused(session, call, f"is still in flight from line {first.line}")
+        return False
+    elif not call.version.modern:
+        _reused(session, call, "was used before in this session")
     party.pending[key] = call
     if len(party.pending) > IN_FLIGHT:
         unanswered(session, party.pending.pop(next(iter(party.pending))))
     return True
+
+
+def _in_exchange(exchange: int, id: Id) -> str:
+    """By what an id is remembered that is known in its exchange only."""
+    return f"{id!r} of exchange {exchange}"
 
 
 def _reused(session: Session, call: Call, why: str) -> None:
@@ -122,7 +128,7 @@ def answered(
     if call is None and id in asker.refused:
         del asker.refused[id]
     elif call is None and not asker.lost:
-        _unknown(session, asker, line, side, id, path)
+        call = _unknown(session, asker, line, entry, side, id, path)
     return call
 
 
@@ -140,22 +146,32 @@ def void(asker: Party, id: Any) -> None:
 
 
 def _unknown(
-    session: Session, asker: Party, line: int, side: Side, id: Id, path: str
-) -> None:
+    session: Session,
+    asker: Party,
+    line: int,
+    entry: Entry,
+    side: Side,
+    id: Id,
+    path: str,
+) -> Call | None:
+    """Say what is wrong with an answer; the request that must be meant, if there is one."""
     report = session.journal.report
+    exchange = entry.http.exchange if entry.http else -1
     other: Id | None = str(id) if isinstance(id, int) else None
     if isinstance(id, str) and id.isascii() and id.isdigit() and len(id) < 20:
         other = int(id)
-    if id in asker.seen:
+    if id in asker.seen or _in_exchange(exchange, id) in asker.seen:
         told = f"the request {shown(id)} was answered before"
         report(TWICE, line, told, f"{path}.id")
-    elif other is not None and other in asker.pending:
-        told = f"{shown(id)} answers the request {shown(other)}, but is not its id"
-        report(RETYPED, line, told, f"{path}.id")
-        del asker.pending[other]
-    else:
-        told = f"the {OTHER[side]} sent no request with the id {shown(id)}"
-        report(UNKNOWN, line, told, f"{path}.id")
+        return None
+    for key in () if other is None else (other, (exchange, other)):
+        if key in asker.pending:
+            told = f"{shown(id)} answers the request {shown(other)}, but is not its id"
+            report(RETYPED, line, told, f"{path}.id")
+            return asker.pending.pop(key)
+    told = f"the {OTHER[side]} sent no request with the id {shown(id)}"
+    report(UNKNOWN, line, told, f"{path}.id")
+    return None
 
 
 def _without_id(

@@ -17,7 +17,7 @@ from .process import Process
 from .session import Journal, Session
 from .text import short
 from .traffic import Traffic
-from .versions import LEGACY, MODERN, Version, get, known, likely
+from .versions import INSTALLED, Version, Versions
 from .words import INITIALIZE, PROTOCOL_VERSION, REDACTED
 
 _decode = msgspec.json.Decoder().decode
@@ -29,6 +29,7 @@ def lint(
     entries: Iterator[tuple[int, Entry]],
     *,
     version: str | None = None,
+    versions: Versions = INSTALLED,
 ) -> Iterator[Finding]:
     """What is wrong in a recording, found while its entries are read.
 
@@ -36,7 +37,7 @@ def lint(
     last. With a version, the entries are messages out of their context, of that
     version: only what they say themselves is judged.
     """
-    linter = Linter(header, version)
+    linter = Linter(header, version, versions)
     found = linter.journal.found
     for line, entry in entries:
         linter.entry(line, entry)
@@ -50,21 +51,21 @@ def lint(
 class Linter:
     """Tells the rules what happens."""
 
-    def __init__(self, header: Header, version: str | None) -> None:
-        self.journal = Journal(whole=version is None)
+    def __init__(self, header: Header, version: str | None, versions: Versions) -> None:
+        self.journal = Journal(versions, whole=version is None)
         if not header.raw:
             self.journal.redacted = REDACTED
         self.http = header.transport == "http"
         self._version = version
         self.process = Process(self.journal)
         self.session = self._new()
-        self.traffic = Traffic(self.journal, self.session, self._new)
+        self.traffic = Traffic(self.journal, self.session, self._new, header.target)
 
     def _new(self) -> Session:
         session = Session(self.journal, http=self.http)
         session.join(*FAMILIES)
         if self._version is not None:
-            session.version = get(self._version)
+            session.version = self.journal.versions.get(self._version)
         return session
 
     def entry(self, line: int, entry: Entry) -> None:
@@ -75,10 +76,12 @@ class Linter:
             return
         if self.journal.later:
             self.process.explain()
-        session = self.session
+        session: Session | None = self.session
         if entry.http is not UNSET:
             session = self.traffic.entry(line, entry)
-        if entry.frame is not UNSET:
+        if session is None:
+            pass
+        elif entry.frame is not UNSET:
             self._frame(session, line, entry, side)
         elif entry.text is not UNSET:
             self._text(session, line, entry, side)
@@ -95,15 +98,15 @@ class Linter:
     # --- frames -----------------------------------------------------------------------
 
     def _text(self, session: Session, line: int, entry: Entry, side: Side) -> None:
-        text = short(entry.text or "")
+        text = entry.text or ""
         if self.http:
             self.traffic.text(line, entry)
-        elif side == "server":
-            message = f'"{text}" on standard output'
+        elif side == "server" and '"jsonrpc"' not in text:
+            message = f'"{short(text)}" on standard output'
             self.journal.report(frames.STRAY_OUTPUT, line, message)
         else:
             session.parties[side].refuse()
-            self.journal.report(frames.NOT_JSON, line, f'"{text}" is no JSON')
+            self.journal.report(frames.NOT_JSON, line, frames.unreadable(entry))
 
     def _frame(self, session: Session, line: int, entry: Entry, side: Side) -> None:
         try:
@@ -225,25 +228,28 @@ class Linter:
             call.forget()
 
     def _version_of(self, session: Session, call: Call) -> Version:
+        versions = self.journal.versions
         version = None
         if call.meta is not None and PROTOCOL_VERSION in call.meta:
             # Only stateless versions say it there.
-            version = known(call.meta[PROTOCOL_VERSION])
-            if version is None and MODERN:
-                version = get(MODERN[-1])
+            version = versions.known(call.meta[PROTOCOL_VERSION])
+            if version is None and versions.modern:
+                version = versions.get(versions.modern[-1])
         elif call.entry.http and call.entry.http.headers:
-            version = known(call.entry.http.headers.get("mcp-protocol-version"))
+            version = versions.known(
+                call.entry.http.headers.get("mcp-protocol-version")
+            )
         if version is not None and version.modern:
             if not session.agreed:
                 session.version = version
             return version
         if call.method == INITIALIZE and self._version is None:
             wanted = call.params.get("protocolVersion") if call.params else None
-            version = known(wanted)
+            version = versions.known(wanted)
             if version is not None and not version.modern:
                 return version
-            return get(LEGACY[-1]) if LEGACY else likely(call.method)
-        return session.version or likely(call.method)
+            return versions.usual()
+        return session.version or versions.likely(call.method)
 
     # --- responses --------------------------------------------------------------------
 

@@ -9,8 +9,8 @@ from ..recording import Entry
 from .messages import Answer, Call
 from .rule import Rule
 from .session import Family, Session
-from .text import short
-from .versions import Check, Row, having
+from .text import short, who_has
+from .versions import Check, Row
 from .words import CLIENT_CAPABILITIES, INITIALIZED, PROTOCOL_VERSION
 
 FOLKLORE_METHOD = Rule(
@@ -201,8 +201,8 @@ class Methods(Family):
             meant = FOLKLORE[method]
             fix = f'did you mean "{meant}"?' if meant else "end the connection instead"
             self.report(FOLKLORE_METHOD, call.line, f"there is no {name}", where, fix)
-        elif others := having(method):
-            told = f"{version.name} has no {name}; {', '.join(others)} has"
+        elif others := self.versions.having(method):
+            told = f"{version.name} has no {name}; {who_has(others)}"
             self.report(OTHER_VERSION, call.line, told, where)
         else:
             known = [*version.requests, *version.notifications]

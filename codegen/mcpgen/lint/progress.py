@@ -210,13 +210,21 @@ class Logs(Family):
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self._wanted: str | None = None
+        self._asked: str | None = None
+        """The level that holds from the answer on."""
 
     def request(self, call: Call) -> None:
         """The level may be set."""
         if call.method == SET_LEVEL and call.params is not None:
             level = call.params.get("level")
-            # Even if it rises: what was on its way before is told by no one.
-            self._wanted = level if level in LEVELS else None
+            self._asked = level if level in LEVELS else None
+            # Until the answer comes, messages of the old level may be on their way.
+            self._wanted = min(self._wanted, self._asked, key=_rank)
+
+    def result(self, answer: Answer, result: Any) -> None:
+        """The level is set."""
+        if answer.call is not None and answer.call.method == SET_LEVEL:
+            self._wanted = self._asked
 
     def notification(self, call: Call) -> None:
         """Is a message one that was asked for?"""
@@ -240,3 +248,8 @@ class Logs(Family):
         pending = self.session.parties["client"].pending.values()
         wanted = [c.meta.get(LOG_LEVEL) for c in pending if c.meta is not None]
         return next((level for level in LEVELS if level in wanted), None)
+
+
+def _rank(level: str | None) -> int:
+    """The lower, the more is told; without a level, all is."""
+    return LEVELS.index(level) if level is not None else -1

@@ -11,7 +11,7 @@ from .listings import Listings
 from .messages import OTHER, Answer, Call, Key, Side
 from .rule import Rule
 from .seen import Id, Seen, usable
-from .versions import Version
+from .versions import Version, Versions
 
 IN_FLIGHT: Final = 1_000
 """Requests that wait for an answer at the same time; more are not believed in."""
@@ -20,7 +20,9 @@ IN_FLIGHT: Final = 1_000
 class Journal:
     """What was found and not told yet, and what else all sessions of a recording share."""
 
-    def __init__(self, *, whole: bool) -> None:
+    def __init__(self, versions: Versions, *, whole: bool) -> None:
+        self.versions = versions
+        """That are known."""
         self.whole = whole
         """A whole session, not messages out of context?"""
         self.found: list[Finding] = []
@@ -77,6 +79,7 @@ class Family:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.report = session.journal.report
+        self.versions = session.journal.versions
 
     def request(self, call: Call) -> None:
         """A request was sent."""
@@ -104,6 +107,8 @@ class Session:
         """The one agreed on, else the last one that a message named."""
         self.agreed = False
         """Was initialize answered?"""
+        self.ready = False
+        """Did the client say that it has read the answer?"""
         self.event_source = False
         """Over HTTP, do all answers come on one stream of events?"""
         self.late = False

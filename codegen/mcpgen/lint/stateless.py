@@ -12,7 +12,7 @@ from .rule import Rule
 from .seen import Seen
 from .session import IN_FLIGHT, Family, Session
 from .text import short
-from .versions import declared, known
+from .versions import declared
 from .words import (
     ACKNOWLEDGED,
     CLIENT_CAPABILITIES,
@@ -122,7 +122,7 @@ class Stateless(Family):
                 where = f"{call.path}.params._meta"
                 self.report(META_MISSING, call.line, told, where)
             named = meta.get(PROTOCOL_VERSION)
-            if isinstance(named, str) and known(named) is None:
+            if isinstance(named, str) and self.versions.known(named) is None:
                 told = f'the client speaks version "{short(named, 40)}"'
                 where = f"{call.path}.params._meta"
                 self.report(VERSION_UNKNOWN, call.line, told, where)

@@ -13,6 +13,11 @@ def short(text: str, limit: int = 60) -> str:
     return clipped(printable(text[: limit + 1]), limit)
 
 
+def who_has(names: list[str]) -> str:
+    """`this one has`, or `this one, that one have`."""
+    return f"{', '.join(names)} {'has' if len(names) == 1 else 'have'}"
+
+
 def step(key: str) -> str:
     """One step down in a path: `.name`, or `["anything else"]`."""
     if re.fullmatch(r"[A-Za-z_]\w*", key, re.ASCII) and len(key) <= 60:

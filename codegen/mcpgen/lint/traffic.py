@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
 from urllib.parse import urljoin, urlsplit
@@ -10,14 +10,17 @@ from urllib.parse import urljoin, urlsplit
 from msgspec import UNSET
 
 from ..recording import Entry
-from .frames import NOT_JSON
+from .exchange import NO_HEADERS, Exchange, is_page
+from .frames import NOT_JSON, unreadable
+from .glimpse import is_message, opens
 from .headers import CONTENT_TYPE
 from .messages import Side
+from .nameless import Nameless
 from .rule import Rule
 from .seen import Seen
 from .session import Journal, Session
 from .text import short
-from .versions import Version, known, without_header
+from .versions import Version
 from .words import (
     CLIENT_CAPABILITIES,
     PROTOCOL_VERSION,
@@ -68,7 +71,6 @@ NAMED_STATUS: Final = {
     "UNSUPPORTED_PROTOCOL_VERSION": 400,
 }
 """What a stateless version calls an error code → its HTTP status."""
-_NONE: Final[Mapping[str, str]] = {}
 
 
 def _lacks_meta(message: dict[str, Any]) -> bool:
@@ -81,55 +83,41 @@ def _lacks_meta(message: dict[str, Any]) -> bool:
     return not isinstance(meta, dict) or any(key not in meta for key in needed)
 
 
-def _place(path: Any) -> str:
-    """A path without its query."""
-    return path.partition("?")[0] if isinstance(path, str) else ""
-
-
-class Exchange:
-    """One request of HTTP, and all that answers it."""
-
-    def __init__(self, line: int, entry: Entry, session: Session) -> None:
-        http: Any = entry.http
-        self.line = line
-        self.session = session
-        self.verb: str = http.method
-        self.place = _place(http.path)
-        self.headers: Mapping[str, str] = http.headers or _NONE
-        self.opens = False
-        """Is initialize in it?"""
-        self.requests = False
-        """Is a request in it, and not only notifications and responses?"""
-        self.messages = False
-        self.refused: tuple[int, str] | None = None
-        """The status that it has to be refused with, and why, if it must be."""
-        self.status = 0
-        self.type = ""
-
-
 class Traffic:
     """The exchanges, and the sessions that they belong to."""
 
     def __init__(
-        self, journal: Journal, session: Session, new: Callable[[], Session]
+        self,
+        journal: Journal,
+        session: Session,
+        new: Callable[[], Session],
+        target: str,
     ) -> None:
         self._report = journal.report
+        self._versions = journal.versions
         self._default = session
-        """Of all that name no session."""
+        """Of all that belongs to no session that initialize opened."""
         self._new = new
         self._sessions: dict[str, Session] = {}
+        self._nameless = Nameless()
         self._exchanges: dict[int, Exchange] = {}
+        self._places = Seen()
+        """The paths of messages: what goes to others is none of the protocol."""
+        with suppress(ValueError):
+            self._places.add(urlsplit(target).path)
         self._posted = Seen()
-        """The paths of POST: a stream of events at another one is that of HTTP+SSE."""
+        """Where POST was accepted: a stream of events elsewhere is that of HTTP+SSE."""
         self._sources: dict[int, Session] = {}
         """Sessions over HTTP+SSE, by the exchange that is their stream."""
         self._endpoints: dict[str, Session] = {}
         """Where the clients of these send their messages."""
         self._ended = Seen()
         """The ids of sessions that were deleted."""
+        self._events = Seen()
+        """What came on streams that may be resumed."""
 
-    def entry(self, line: int, entry: Entry) -> Session:
-        """The session that an entry belongs to."""
+    def entry(self, line: int, entry: Entry) -> Session | None:
+        """The session that an entry belongs to; None when there is nothing to judge."""
         http: Any = entry.http
         if http.method is not UNSET:
             self._begin(line, entry)
@@ -138,50 +126,65 @@ class Traffic:
             return self._default
         if http.status is not UNSET:
             self._answered(line, entry, exchange)
-        return exchange.session
+        if exchange.foreign or is_page(exchange, entry):
+            return None
+        return None if self._is_repeated(exchange, entry) else exchange.session
 
     def _begin(self, line: int, entry: Entry) -> None:
         http: Any = entry.http
-        headers = http.headers or _NONE
-        named = headers.get("mcp-session-id")
-        raw = b"" if entry.frame is UNSET else bytes(memoryview(entry.frame)[:4096])
-        opens = b'"initialize"' in raw and http.method == "POST"
-        session = self._default
-        refused: tuple[int, str] | None = None
-        spoken = headers.get("mcp-protocol-version")
-        if spoken is not None and spoken != REDACTED and known(spoken) is None:
-            refused = (400, f'the version "{short(spoken, 40)}" is none')
-        if named is not None and named in self._ended:
-            refused = (404, "the session is over")
-        if http.path in self._endpoints:
-            session = self._endpoints[http.path]
-        elif named is not None:
-            session = self._named(named, headers)
-        elif opens:
-            session = self._opened()
-        elif http.method == "POST" and self._sessions and not session.agreed:
-            version = known(headers.get("mcp-protocol-version"))
-            modern = version is not None and version.modern
-            if not (modern or PROTOCOL_VERSION.encode() in raw):
-                session = next(reversed(self._sessions.values()))
-                told = "the header Mcp-Session-Id is missing"
-                self._report(SESSION_MISSING, line, told)
-                refused = (400, "the session id is missing")
-        if http.method == "POST":
-            self._posted.add(_place(http.path))
-        exchange = self._exchanges[http.exchange] = Exchange(line, entry, session)
-        exchange.opens = opens
-        exchange.refused = refused
+        exchange = Exchange(entry, self._default)
+        self._exchanges[http.exchange] = exchange
         if len(self._exchanges) > EXCHANGES:
             del self._exchanges[next(iter(self._exchanges))]
+        place = exchange.place
+        known = http.path in self._endpoints or "mcp-session-id" in exchange.headers
+        if not known and place not in self._places:
+            if exchange.verb != "POST" or not is_message(entry):
+                exchange.foreign = True
+                return
+            self._places.add(place)
+        self._belongs(line, entry, exchange)
 
-    def _named(self, name: str, headers: Mapping[str, str]) -> Session:
+    def _belongs(self, line: int, entry: Entry, exchange: Exchange) -> None:
+        """Find the session of an exchange."""
+        http: Any = entry.http
+        headers = exchange.headers
+        named = headers.get("mcp-session-id")
+        raw = b"" if entry.frame is UNSET else bytes(memoryview(entry.frame)[:4096])
+        posted = exchange.verb == "POST"
+        exchange.opens = posted and opens(entry)
+        spoken = headers.get("mcp-protocol-version")
+        version = self._versions.known(spoken)
+        if spoken is not None and spoken != REDACTED and version is None:
+            exchange.refused = (400, f'the version "{short(spoken, 40)}" is none')
+        if named is not None and named in self._ended:
+            exchange.refused = (404, "the session is over")
+        modern = version is not None and version.modern
+        if http.path in self._endpoints:
+            exchange.session = self._endpoints[http.path]
+        elif named is not None:
+            exchange.session = self._named(named, version)
+        elif exchange.opens:
+            exchange.session = self._opened()
+        elif modern or PROTOCOL_VERSION.encode() in raw:
+            pass
+        elif (found := self._nameless.of(entry, spoken)) is not None:
+            exchange.session = found
+        elif posted and self._sessions and not self._default.event_source:
+            exchange.session = next(reversed(self._sessions.values()))
+            told = "the header Mcp-Session-Id is missing"
+            self._report(SESSION_MISSING, line, told)
+            exchange.refused = (400, "the session id is missing")
+        elif posted and version is not None:
+            # It was agreed on before the recording began.
+            self._default.late, self._default.version = True, version
+
+    def _named(self, name: str, version: Version | None) -> Session:
         session = self._sessions.get(name)
         if session is None:
             session = self._new()
             session.late = True
-            version = known(headers.get("mcp-protocol-version"))
-            session.version = version or without_header()
+            session.version = version or self._versions.without_header()
             self._keep(name, session)
         return session
 
@@ -191,13 +194,12 @@ class Traffic:
             self._sessions.pop(next(iter(self._sessions))).end()
 
     def _opened(self) -> Session:
-        """A session that begins; the one before, if it has no id, is over by that."""
-        if self._default.agreed:
-            followed = (*self._sessions.values(), *self._sources.values())
-            if self._default not in followed:
-                self._default.end()
-            self._default = self._new()
-        return self._default
+        """A session that begins; its id, if it gets one, comes with the answer."""
+        if self._default.event_source and not self._default.agreed:
+            return self._default
+        session = self._new()
+        self._nameless.open(session)
+        return session
 
     def frame(self, line: int, entry: Entry, side: Side, value: Any) -> None:
         """What was said within an exchange."""
@@ -218,6 +220,18 @@ class Traffic:
             for member in members:
                 self._error_status(line, exchange, member)
 
+    def _is_repeated(self, exchange: Exchange, entry: Entry) -> bool:
+        """Is it an event that comes once more, on a stream that is resumed?"""
+        http: Any = entry.http
+        if not http.event or entry.frame is UNSET:
+            return False
+        name = exchange.headers.get("mcp-session-id", "")
+        frame = bytes(memoryview(entry.frame)).decode("utf-8", "replace")
+        event = f"{name} {http.event} {frame}"
+        again = event in self._events
+        self._events.add(event)
+        return again and "last-event-id" in exchange.headers
+
     def _error_status(
         self, line: int, exchange: Exchange, member: dict[str, Any]
     ) -> None:
@@ -236,31 +250,32 @@ class Traffic:
         """What the header says, or the session if it has agreed on something."""
         session = exchange.session
         agreed = session.version if session.agreed or session.late else None
-        return known(exchange.headers.get("mcp-protocol-version")) or agreed
+        spoken = exchange.headers.get("mcp-protocol-version")
+        return self._versions.known(spoken) or agreed
 
     def _answered(self, line: int, entry: Entry, exchange: Exchange) -> None:
         http: Any = entry.http
-        headers = http.headers or _NONE
+        headers = http.headers or NO_HEADERS
         status = exchange.status = http.status
         exchange.type = headers.get("content-type", "").lower()
         fine = 200 <= status < 300
         if exchange.verb == "GET" and fine and "event-stream" in exchange.type:
             self._streamed(http.exchange, exchange)
-        if exchange.session.event_source:
+            exchange.foreign = False
+        if exchange.foreign or exchange.session.event_source:
             return
+        if exchange.verb == "POST" and status < 400:
+            self._posted.add(exchange.place)
         if exchange.refused is not None and fine:
             wanted, why = exchange.refused
             told = f"the answer is {status}, not {wanted}: {why}"
             self._report(STATUS, line, told, fix=f"answer with {wanted}")
         if exchange.opens and fine:
             self._issued(line, exchange, headers.get("mcp-session-id"))
-        version = self._spoken(exchange)
-        if exchange.verb == "POST":
-            if fine and exchange.messages:
-                self._accepted(line, exchange, entry)
-        elif version is not None and version.traits.http == "stateless" and fine:
-            told = f"{exchange.verb} is answered with {status}"
-            self._report(VERB, line, told)
+        if fine and exchange.verb == "POST" and exchange.messages:
+            self._accepted(line, exchange, entry)
+        elif fine and exchange.verb in ("GET", "DELETE"):
+            self._served(line, exchange)
         ended = exchange.verb == "DELETE" and fine
         if ended or status == 404:
             gone = exchange.headers.get("mcp-session-id")
@@ -268,6 +283,12 @@ class Traffic:
                 self._ended.add(gone)
             if gone is not None and gone != REDACTED and gone in self._sessions:
                 self._sessions.pop(gone).end()
+
+    def _served(self, line: int, exchange: Exchange) -> None:
+        version = self._spoken(exchange)
+        if version is not None and version.traits.http == "stateless":
+            told = f"{exchange.verb} is answered with {exchange.status}"
+            self._report(VERB, line, told)
 
     def _streamed(self, number: int, exchange: Exchange) -> None:
         """A stream that nobody posts to, of no session: HTTP with server-sent events."""
@@ -305,6 +326,7 @@ class Traffic:
             told = f'the session id is "{short(name)}"'
             self._report(SESSION_ID, line, told)
         self._keep(name, exchange.session)
+        self._nameless.discard(exchange.session)
         if exchange.session is self._default:
             self._default = self._new()
 
@@ -335,9 +357,7 @@ class Traffic:
             return
         if entry.source == "client":
             exchange.session.parties["client"].refuse()
-        elif not 200 <= exchange.status < 300:
-            return  # an error page
-        self._report(NOT_JSON, line, f'"{short(entry.text or "")}" is no JSON')
+        self._report(NOT_JSON, line, unreadable(entry))
 
     def ended(self, line: int, entry: Entry) -> None:
         """An answer is over, and with it the exchange."""
@@ -352,12 +372,18 @@ class Traffic:
             for call in exchange.session.parties["client"].pending.values():
                 if call.entry.http and call.entry.http.exchange == http.exchange:
                     call.excused = True
+        failed = exchange.opens and exchange.status >= 400
+        if failed and self._nameless.discard(exchange.session):
+            exchange.session.end()
         self._closed(http.exchange)
 
     def end(self) -> None:
         """The recording is over."""
         sessions = dict.fromkeys(
-            [*self._sessions.values(), *self._sources.values(), self._default]
+            [
+                *(*self._sessions.values(), *self._sources.values()),
+                *(*self._nameless, self._default),
+            ]
         )
         for session in sessions:
             session.end()

@@ -1,14 +1,13 @@
-"""The protocol versions: their generated tables and validators, ready for quick checks.
+"""The protocol versions: their method tables and validators, ready for quick checks.
 
-A version's modules are imported when it is first spoken.
+A version is made when it is first spoken.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from mcpgen.protocol import ERAS, PACKAGES
 
@@ -17,9 +16,6 @@ from .words import INITIALIZE
 Issue: TypeAlias = tuple[str, str]
 """Path, and what is wrong there."""
 Check: TypeAlias = Callable[[object, str], list[Any]]
-
-LEGACY = tuple(name for name, era in ERAS.items() if era == "legacy")
-MODERN = tuple(name for name, era in ERAS.items() if era == "modern")
 
 
 class Row(NamedTuple):
@@ -41,25 +37,26 @@ class Row(NamedTuple):
 class Version:
     """One protocol version."""
 
-    def __init__(self, name: str) -> None:
-        package = f"mcpgen.protocol.{PACKAGES[name]}"
-        methods: Any = import_module(f"{package}.methods")
+    def __init__(
+        self,
+        name: str,
+        *,
+        traits: Any,
+        requests: Mapping[str, Any],
+        notifications: Mapping[str, Any],
+        codes: dict[int, str],
+        validators: dict[str, Check],
+    ) -> None:
         self.name = name
-        self.validators: dict[str, Check] = import_module(
-            f"{package}.validators"
-        ).VALIDATORS
-        self.traits: Any = methods.TRAITS
-        self.modern: bool = self.traits.era == "modern"
-        self.requests = {n: self._row(row) for n, row in methods.REQUESTS.items()}
-        self.notifications = {
-            n: self._row(row) for n, row in methods.NOTIFICATIONS.items()
-        }
-        self.codes: dict[int, str] = {
-            code.value: code.name for code in methods.ErrorCode
-        }
+        self.traits = traits
+        self.modern: bool = traits.era == "modern"
+        self._validators = validators
+        self.requests = {n: self._row(row) for n, row in requests.items()}
+        self.notifications = {n: self._row(row) for n, row in notifications.items()}
+        self.codes = codes
         self.error_checks: dict[str, Check] = {
             name: check
-            for name in self.codes.values()
+            for name in codes.values()
             if (check := self._error_check(name)) is not None
         }
         """What a code is called → the validator of its error, where there is one."""
@@ -72,9 +69,9 @@ class Version:
         params = _name(row.params)
         return Row(
             row.sent_by,
-            self.validators.get(params) if params else None,
+            self._validators.get(params) if params else None,
             row.params_required,
-            tuple((name, self.validators[name]) for name in names),
+            tuple((n, self._validators[n]) for n in names if n in self._validators),
             row.client_capability,
             row.server_capability,
             getattr(row, "embedded", False),
@@ -84,7 +81,7 @@ class Version:
     def _error_check(self, name: str) -> Check | None:
         # HEADER_MISMATCH → HeaderMismatchError, a message whose `error` is what counts.
         wanted = name.replace("_", "").lower() + "errorerror"
-        found = (check for n, check in self.validators.items() if n.lower() == wanted)
+        found = (check for n, check in self._validators.items() if n.lower() == wanted)
         return next(found, None)
 
     def knows(self, method: str) -> bool:
@@ -92,39 +89,69 @@ class Version:
         return method in self.requests or method in self.notifications
 
 
-@cache
-def get(name: str) -> Version:
-    """A version by its name; KeyError when there is none."""
-    return Version(name)
+class Versions:
+    """The versions that are known: each by its name, in their order."""
+
+    def __init__(self, eras: Mapping[str, str], make: Callable[[str], Version]) -> None:
+        self.legacy = tuple(name for name, era in eras.items() if era == "legacy")
+        self.modern = tuple(name for name, era in eras.items() if era == "modern")
+        self.names = (*self.legacy, *self.modern)
+        self._make = make
+        self._made: dict[str, Version] = {}
+
+    def __iter__(self) -> Iterator[Version]:
+        return map(self.get, self.names)
+
+    def get(self, name: str) -> Version:
+        """A version that is one of these."""
+        if name not in self._made:
+            self._made[name] = self._make(name)
+        return self._made[name]
+
+    def known(self, name: object) -> Version | None:
+        """The version of that name, if it is one of these."""
+        if isinstance(name, str) and name in self.names:
+            return self.get(name)
+        return None
+
+    def having(self, method: str) -> list[str]:
+        """The versions that have a method, in their order."""
+        return [version.name for version in self if version.knows(method)]
+
+    def usual(self) -> Version:
+        """What is meant when nothing at all tells."""
+        return self.get((self.legacy or self.modern)[-1])
+
+    def likely(self, method: str) -> Version:
+        """What is meant when nothing tells the version of a message."""
+        modern_only = method != INITIALIZE and not any(
+            self.get(name).knows(method) for name in self.legacy
+        )
+        if self.modern and modern_only and self.get(self.modern[-1]).knows(method):
+            return self.get(self.modern[-1])
+        return self.usual()
+
+    def without_header(self) -> Version:
+        """What is spoken over HTTP where no header says it: versions that had none yet."""
+        silent = [n for n in self.legacy if not self.get(n).traits.version_header]
+        return self.get(silent[-1]) if silent else self.usual()
 
 
-def known(name: object) -> Version | None:
-    """The version of that name, if it is one of a protocol."""
-    if isinstance(name, str) and (name in LEGACY or name in MODERN):
-        return get(name)
-    return None
-
-
-def having(method: str) -> list[str]:
-    """The versions that have a method, in their order."""
-    return [name for name in (*LEGACY, *MODERN) if get(name).knows(method)]
-
-
-@cache
-def likely(method: str) -> Version:
-    """What is meant when nothing tells the version of a message."""
-    modern_only = method != INITIALIZE and not any(
-        get(name).knows(method) for name in LEGACY
+def generated(name: str) -> Version:
+    """A version whose modules are installed."""
+    package = f"mcpgen.protocol.{PACKAGES[name]}"
+    methods: Any = import_module(f"{package}.methods")
+    return Version(
+        name,
+        traits=methods.TRAITS,
+        requests=methods.REQUESTS,
+        notifications=methods.NOTIFICATIONS,
+        codes={code.value: code.name for code in methods.ErrorCode},
+        validators=import_module(f"{package}.validators").VALIDATORS,
     )
-    if MODERN and modern_only and get(MODERN[-1]).knows(method):
-        return get(MODERN[-1])
-    return get((LEGACY or MODERN)[-1])
 
 
-def without_header() -> Version:
-    """What is spoken over HTTP where no header says it: versions that had none yet."""
-    silent = [name for name in LEGACY if not get(name).traits.version_header]
-    return get((silent or LEGACY or MODERN)[-1])
+INSTALLED: Final = Versions(ERAS, generated)
 
 
 def declared(capabilities: Any, path: tuple[str, ...]) -> bool:
