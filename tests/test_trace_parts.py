@@ -21,7 +21,8 @@ from mcpgen.trace.heads import body_size, is_loopback, passed_on, readable, requ
 from mcpgen.trace.live import line
 from mcpgen.trace.pairing import MOST, Asked, Pairing, Place
 from mcpgen.trace.recorder import Here
-from mcpgen.trace.redaction import REDACTED, Nothing, Redaction, is_secret
+from mcpgen.trace.redaction import Nothing, Redaction
+from mcpgen.trace.secrets import REDACTED, is_secret
 from msgspec import Raw
 
 from .tracing import TIME_LIMIT, program
@@ -375,6 +376,38 @@ SECRETS: dict[str, Any] = {
     "keys of all sorts": {"ssh_key": SECRET, "accountKey": SECRET},
     "no schema": {"properties": {"password": SECRET}},
     "a schema that is none": {"properties": {"password": {"value": SECRET}}},
+    "the environment": {
+        "env": {"DB_PASS": SECRET, "MYSQL_PWD": SECRET, "REDIS_AUTH": SECRET},
+        "more": {"STRIPE_KEY": SECRET, "smtpPass": SECRET, "session_key": SECRET},
+    },
+    "the environment as text": {
+        "text": f"DB_PASS={SECRET}\nMYSQL_PWD={SECRET}\nSTRIPE_KEY={SECRET}\n_auth={SECRET}"
+    },
+    "a field": {"form": [{"field": "password", "value": SECRET}]},
+    "capitals": {"Environment": [{"Key": "DB_PASSWORD", "Value": SECRET}]},
+    "words that only curl understands": {"args": ["-u", f"me:{SECRET}"]},
+    "curl in a text": {"text": f"curl -u me:{SECRET} x; curl --user=me:{SECRET} x"},
+    "a login": {"args": ["login", "-u", "me", "-p", SECRET]},
+    "a login in a text": {
+        "text": f"$ docker login -u me -p {SECRET}\n$ mysql -p{SECRET}"
+    },
+    "a login by name": {"command": "sshpass", "args": ["-p", SECRET, "ssh", "host"]},
+    "one dash": {"text": f"java -password {SECRET} --auth {SECRET}"},
+    "bytes of Python": {"text": f"{{b'x-api-key': b'{SECRET}', 'token': u'{SECRET}'}}"},
+    "pairs of Python": {
+        "text": f"[(b'Set-Cookie', b'a={SECRET}; Path=/'), ('x-api-key', '{SECRET}')]"
+    },
+    "cookies inside of a line": {"text": f"curl -H 'Cookie: a={SECRET}; b={SECRET}' x"},
+    "an element": {"text": f"<db><ns:password>{SECRET}</ns:password></db>"},
+    "statements": {
+        "sql": f"ALTER USER a WITH PASSWORD '{SECRET}'",
+        "more": f"CREATE USER a IDENTIFIED BY '{SECRET}'",
+    },
+    "a query of few letters": {"uri": f"/x?auth={SECRET}&otp={SECRET}&pw={SECRET}"},
+    "two words": {"text": f"API key: {SECRET}"},
+    "brackets inside": {"text": f"password=ab{{c}}d,e){SECRET}"},
+    "a block of YAML": {"text": f"password: |\n  {SECRET}\n"},
+    "a wallet": {"mnemonic": SECRET, "seed_phrase": SECRET},
 }
 
 
@@ -433,12 +466,57 @@ def test_a_key_written_with_escapes() -> None:
         "hf_abcdefghijklmnopqrstuvwxyzABCDEFGH",
         "SG.abcdefghijklmnopqrstuv.abcdefghijklmnopqrstuvwxyz0123456789ABCD",
         "123456789:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw1",
+        "ntn_0123456789abcdefghijABCDEFGHIJ0123456789ab",
+        "gsk_0123456789abcdefghijABCDEFGHIJ0123456789ab",
+        "ATATT3xFfGF0abcdefghijABCDEFGHIJ0123",
+        "hvs.0123456789abcdefghijABCD",
         "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----",
+        "-----BEGIN PGP PRIVATE KEY BLOCK-----\nlQ\n-----END PGP PRIVATE KEY BLOCK-----",
     ],
 )
 def test_tokens_of_a_known_form_wherever_they_are(token: str) -> None:
     assert REDACTION.text(f"it is {token} .") == f"it is {REDACTED} ."
     assert token[:30].encode() not in REDACTION.frame(json.dumps([token]).encode())
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("api.telegram.org/bot123456789:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw1/getMe",
+         f"api.telegram.org/bot{REDACTED}/getMe"),
+        ("discord.com/api/webhooks/123456789/abcdefghij-klmnopqrst_0123",
+         f"discord.com/api/webhooks/{REDACTED}"),
+    ],
+)  # fmt: skip
+def test_addresses_that_hold_a_secret(address: str, shown: str) -> None:
+    assert REDACTION.text(f"POST https://{address}") == f"POST https://{shown}"
+
+
+BODY = "MIIEpAIBAAKCAQEA0Z3VS5JJcds3xfn/ygWyF8PbnGy0AHB7MhgHcTz6sE2I2yPB"
+
+
+@pytest.mark.parametrize("before", ["", "2026-11-18 DEBUG "])
+@pytest.mark.parametrize("kind", ["RSA PRIVATE KEY", "PGP PRIVATE KEY BLOCK"])
+def test_a_private_key_that_comes_line_by_line(before: str, kind: str) -> None:
+    redaction = Redaction()
+    lines = [f"-----BEGIN {kind}-----", BODY, BODY + "==", f"-----END {kind}-----"]
+    shown = [redaction.text(before + line) for line in lines]
+    assert not any("MII" in line for line in shown)
+    assert all(REDACTED in line for line in shown)
+    assert redaction.text(BODY) == BODY  # it has ended
+
+
+def test_a_log_goes_on_beside_a_private_key() -> None:
+    redaction = Redaction()
+    whole = f"-----BEGIN PRIVATE KEY-----\n{BODY}\n-----END PRIVATE KEY-----"
+    assert redaction.text(whole) == REDACTED
+    assert redaction.text(BODY) == BODY
+    redaction.text("-----BEGIN PRIVATE KEY-----")
+    assert redaction.text("listening on port 8000") == "listening on port 8000"
+    assert redaction.text("aB3=") == REDACTED
+    for _ in range(1000):
+        redaction.text("no end")
+    assert redaction.text(BODY) == BODY
 
 
 KEPT: dict[str, Any] = {
@@ -466,7 +544,22 @@ KEPT: dict[str, Any] = {
     "a list of names": {"required": ["password", "user"], "args": ["token", "x"]},
     "other codes": {"code": -32602, "text": "exit code: 5, key: value, pin: 3"},
     "an assertion that failed": {"text": "AssertionError: 1 is not 2"},
-    "code": {"text": "token = None; password: null"},
+    "code": {"text": "token = None; password: null; x(password: str)"},
+    "a comparison": {"text": "if (token === other || token == x)"},
+    "counts in a text": {"text": "max_tokens=100, prompt_tokens: 12", "tokens": "12"},
+    "progress in a text": {"text": "progress_token=5 next_page_token=a nextToken=b"},
+    "pages of others": {"nextToken": "abc"},
+    "what a token is": {"text": "token_endpoint: https://a/b token_type=bearer"},
+    "an error of OAuth": {"text": "invalid_token: it is too old"},
+    "a challenge": {"text": 'Bearer resource_metadata="https://a/b", scope="c"'},
+    "prose": {"text": "a bearer authentication, and the secretary: Ann"},
+    "other words": {"compass": "a", "oauth": {"url": "b"}, "sort_key": "c", "pass": 3},
+    "names of code": {
+        "text": "sk_buff_head_init_class npm_config_registry_is_set_to_it"
+    },
+    "flags of others": {"args": ["-u", "server.py", "-p", "8080:80", "--user", "me"]},
+    "flags in a text": {"text": "python -u x.py; docker run -u 1 -p 80:80; mkdir -p a"},
+    "where a shell is": {"text": "PWD=/home/me"},
 }
 
 
@@ -498,6 +591,16 @@ def test_without_a_secret_not_a_byte_changes() -> None:
         (["curl", "-u", f"me:{SECRET}"], f"curl -u {REDACTED}"),
         (["x", "--key", SECRET], f"x --key {REDACTED}"),
         (["x", "a b"], "x 'a b'"),
+        (["python", "-u", "server.py"], "python -u server.py"),
+        (
+            ["mysql", "-uroot", "-p" + SECRET, "-P", "1"],
+            f"mysql -uroot '-p{REDACTED}' -P 1",
+        ),
+        (["x", "--user", "me", "-p", SECRET], f"x --user me -p {REDACTED}"),
+        (["docker", "run", "-p", "80:80", "x"], "docker run -p 80:80 x"),
+        (["python", "-u", "a.py", "-p", "data"], "python -u a.py -p data"),
+        (["x", "-url", "a", "-p", "data"], "x -url a -p data"),
+        (["mariadb", "-uroot", "-p" + SECRET], f"mariadb -uroot '-p{REDACTED}'"),
     ],
 )
 def test_command_lines(words: list[str], shown: str | None) -> None:
@@ -540,15 +643,27 @@ def test_names_of_secrets(name: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["a" * 10**5, "token" * 10**4, '"token":"' * 10**4, "://" * 10**4, "-" * 10**4,
+    ["a" * 10**6, "token" * 10**4, '"token":"' * 10**4, "://" * 10**4, "-" * 10**4,
      "token=" * 10**4, "eyJ" * 10**4, "\\" * 10**5 + '"', "bearer " * 10**4,
-     "--token " * 10**4, "--" * 10**5, "://a@" * 10**4, "SG." * 10**4],
+     "--token " * 10**4, "--" * 10**5, "://a@" * 10**4, "SG." * 10**4,
+     "\n" * 10**5, " \n<" * 10**5, "cookie:" * 10**5, "-----BEGIN " * 10**4,
+     "-u -p " * 10**4, "<password>" * 10**4, "('token', '" * 10**4, "token=a,(" * 10**4],
     ids=lambda text: text[:8],
 )  # fmt: skip
 def test_hostile_text_takes_linear_time(text: str) -> None:
     """A quadratic expression would not come to an end here."""
     REDACTION.text(f"key {text}")
     REDACTION.frame(json.dumps({"key": text}).encode())
+    redaction = Redaction()
+    redaction.text("-----BEGIN PRIVATE KEY-----")
+    redaction.text(text)
+
+
+def test_depth_takes_linear_time() -> None:
+    """Work that is done twice on every level would not come to an end here."""
+    for begin, end in (('{"args":[', "]}"), ('{"properties":{"a":', "}}"), ("[", "]")):
+        data = (begin * 60 + '"key token=x"' + end * 60).encode()
+        assert REDACTED.encode() in REDACTION.frame(data)
 
 
 # --- heads of HTTP ----------------------------------------------------------------------
@@ -630,6 +745,7 @@ def test_a_live_line_is_one_line_of_a_certain_width() -> None:
     assert len(shown) <= 80
     assert shown.startswith("    1.500 → a\\n\\x7f #1  ")
     assert shown.isprintable()
+    assert len(line(entry, 20)) <= 20
 
 
 @pytest.mark.parametrize(
@@ -645,8 +761,14 @@ def test_a_live_line_is_one_line_of_a_certain_width() -> None:
         (Entry(t=0, source="server", frame=Raw(b"[1]")), "← batch  [1]"),
         (Entry(t=0, source="server", frame=Raw(b'{"id":1}'), cut=True, size=12345678,
                method="x", ms=3.14159), "← x #1 3.1 ms (12,345,678 bytes)"),
+        (Entry(t=0, source="server", cut=True, size=5_000_000),
+         "← too large: 5,000,000 bytes"),
+        (Entry(t=0, source="server", frame=Raw(b"7")), "← no message:  7"),
+        (Entry(t=0, source="server", frame=Raw(b'{"a":1}')), '← no message:  {"a":1}'),
+        (Entry(t=0, source="server", frame=Raw(b'{"id":1,"result":{}}')), "← ? #1  {}"),
+        (Entry(t=0, source="client", frame=Raw(b'{"method":"a","id":2}')), "→ a #2"),
     ],
-    ids=range(7),
+    ids=range(12),
 )  # fmt: skip
 def test_live_lines(entry: Entry, shown: str) -> None:
     assert line(entry) == f"    0.000 {shown}"

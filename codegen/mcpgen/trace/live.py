@@ -35,7 +35,7 @@ _SHOWN = Decoder(_Shown)
 def line(entry: Entry, width: int = WIDTH, *, coloured: bool = False) -> str:
     """An entry as one line; nothing in it is obeyed by a terminal."""
     subject, detail, colour = _said(entry)
-    subject = printable(subject)
+    subject = clipped(printable(subject), max(width - 12, 1))
     start = f"{entry.t:9.3f} {_ARROWS[entry.source]} {subject}"
     room = max(width - len(start) - 2, 0)
     # Only what will be shown is made printable: a frame may have megabytes.
@@ -66,11 +66,14 @@ def _said(entry: Entry) -> tuple[str, str, str]:
                 entry.text,
                 colour,
             )
-        return _of_http(entry), "", colour
+        cut = f"too large: {entry.size:,} bytes" if entry.cut else ""
+        return " ".join(filter(None, (_of_http(entry), cut))), "", colour
+    text = _text(entry.frame)
     try:
         shown = _SHOWN.decode(entry.frame)
     except (DecodeError, RecursionError):
-        return _of_http(entry) or "batch", _text(entry.frame), colour
+        what = "batch" if text.startswith("[") else "no message:"
+        return _of_http(entry) or what, text, colour
     name = shown.method if isinstance(shown.method, str) else entry.method
     subject = clipped(name, 80) if isinstance(name, str) else "?"
     if shown.id is not UNSET:
@@ -81,6 +84,8 @@ def _said(entry: Entry) -> tuple[str, str, str]:
         subject += f" ({entry.size:,} bytes)"
     if shown.error is not UNSET:
         return f"{subject} error", _text(shown.error), _ERROR
+    if shown.method is UNSET and shown.result is UNSET and not entry.cut:
+        return "no message:", text, colour
     said = shown.params if shown.params is not UNSET else shown.result
     return subject, _text(said) if said is not UNSET else "", colour
 

@@ -10,77 +10,20 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import Any
 
 from msgspec import DecodeError
 from msgspec.json import decode, encode, format
 
 from ..headers import ARGUMENT, meaning
+from .secrets import REDACTED, PrivateKeys, among, is_secret, may_hold, without
 
-REDACTED = "[redacted]"
-
-_HINTS = tuple(
-    b"pass pwd secret token key credential auth cookie bearer basic jwt signature ://"
-    b' verifier assertion grant_ redirect_ device "pin" "otp" "pat" "pw" sig= code= \\'
-    b" eyj github_pat ghp_ gho_ ghs_ ghu_ ghr_ glpat- xox xapp akia asia aiza ya29. gocspx"
-    b" sk- sk_ rk_ npm_ pypi- hf_ sg. :aa".split()
-)
-"""Without any of these, in lower case, there is no secret that we could tell."""
-LONG = 16 * 1024
-"""Bytes from which on it pays to leave images out before hints are sought."""
-_SECRET = re.compile(
-    "passw|passphrase|passcode|^pwd?$|^pin$|^otp$|^pat$|secret|credential"
-    "|(?:api|access|private|signing|encryption|auth|account|ssh|shared|master|storage"
-    "|subscription)key|authorization$|^auth$|cookies?$|bearer$|jwt$|signature$"
-    "|tokens?$|tokenvalue$|codeverifier$|assertion$|(?:auth|authorization|device)code$"
-)
-_HARMLESS = {"progresstoken", "pagetoken", "nextpagetoken", "continuationtoken"}
-_NAME, _VALUE = ("name", "key", "header", "variable"), ("value", "values")
+_NAME = ("name", "key", "header", "variable", "field", "Name", "Key")
+_VALUE = ("value", "values", "val", "Value")
 _BESIDE_CODE = ("grant_type", "redirect_uri", "code_verifier")
 """Where one of these is, `code` is that of OAuth, else a number of an error or source."""
-
-# What strings may hold. Quotes may be escaped there, as in JSON inside of a string.
-_KEY = (
-    r"[\w.-]{0,64}(?:passw(?:or)?d|passphrase|secret|credential|api[_-]?key|access[_-]?key"
-    r"|(?:private|account|ssh|encryption|signing)[_-]?key|authorization|cookie|jwt"
-    r"|signature|code[_-]?verifier|client[_-]?assertion|(?:auth|device)[_-]?code"
-    r"|(?<!progress)(?<!page)token)[\w-]{0,24}|pwd"
-    r"|(?<![^?&#])(?:key|sig|code|assertion)(?==)"
-)
-_ASSIGNED = re.compile(
-    rf"""(?<![\w.-])((?:{_KEY})\\*+["']?\s*+(?::|=>?)\s*+|--(?:{_KEY})\s++(?!-))"""
-    r"""(?:"(?P<quoted>(?:[^"\\\n]|\\.)*+)"?"""
-    r"""|(?P<escape>\\++)"(?P<escaped>.*?)(?=(?P=escape)"|$)"""
-    r"""|'(?P<single>[^'\n]*+)'?"""
-    r"""|(?P<plain>(?:(?:bearer|basic|digest|token|negotiate|apikey)\s+)?[^\s"',;&\\}\]){[(]++))""",
-    re.IGNORECASE | re.MULTILINE,
-)
-_HEADER = re.compile(
-    r"(^[\s<>*]*(?:set-cookie|cookie|(?:proxy-)?authorization)\s*:\s*)\S[^\n]*",
-    re.IGNORECASE | re.MULTILINE,
-)
-_SCHEME = re.compile(
-    r"\b((?i:bearer)\s++)[\w.~+/=-]{6,}|\b((?i:basic)\s++)(?![a-z]+\b)[\w.~+/=-]{8,}"
-)
-_USER = re.compile(r"(?<=://)[^/?#\s\"']+@")
-_KNOWN = re.compile(
-    r"\beyJ[\w-]{8,}\.[\w-]{4,}(?:\.[\w-]*)*"  # a JSON web token
-    r"|\b(?:sk|rk)[-_][\w-]{16,}|\bgh[opsur]_\w{20,}|\bgithub_pat_\w{20,}"
-    r"|\b(?:xox[abeoprs]|xapp|glpat|pypi|GOCSPX)-[\w-]{10,}|\bA[KS]IA[0-9A-Z]{16}\b"
-    r"|\bAIza[\w-]{30,}|\bya29\.[\w.-]{16,}|\bnpm_\w{30,}|\bhf_\w{20,}"
-    r"|\bSG\.[\w-]{16,}\.[\w-]{16,}|\b[0-9]{8,12}:AA[\w-]{30,}"
-    r"|(?<=hooks\.slack\.com/)[\w/]{20,}"
-    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)",
-    re.DOTALL,
-)
-_FLAGS = {"-u", "--user", "--key"}
-"""Of a command: `user:password`, as curl has it, and a key or the file of one."""
 _DATA = re.compile(r"[A-Za-z0-9+/\r\n]{1000,}+={0,2}\s*")
 """An image or the like, in base64: nothing in it has a form, and it may be long."""
-_BLOB = re.compile(rb"[A-Za-z0-9+/]{1000,}+={0,2}")
-"""The same in JSON."""
-_PLAIN = {"null", "true", "false", "None", "True", "False"}
 _DEEPEST = 5
 """So many times JSON may be a string inside of JSON."""
 
@@ -95,15 +38,18 @@ _SAID |= {"x-mcp-header"}
 class Redaction:
     """Takes secrets out of what is recorded."""
 
+    def __init__(self) -> None:
+        self._keys = PrivateKeys()
+
     def frame(self, data: bytes) -> bytes:
         """A message as JSON; the same bytes if there is no secret in it."""
-        if not _may_hold(data):
+        if not may_hold(data):
             return data
         return _json(data, 0)
 
     def text(self, text: str) -> str:
         """A line of a log, or of anything."""
-        return _text(text, 0)
+        return _text(self._keys.without(text), 0)
 
     def headers(self, headers: Iterable[tuple[str, str]]) -> dict[str, str]:
         """HTTP headers: what looks secret, and secrets in what does not."""
@@ -119,20 +65,16 @@ class Redaction:
 
     def command(self, words: Iterable[str]) -> str:
         """A command line: also `--token abc`, where the value is a word of its own."""
-        shown, is_value = [], False
-        for word in words:
-            if is_value and not word.startswith("-"):
-                shown.append(REDACTED)
-                is_value = False
-                continue
-            name, equals, _ = word.partition("=")
-            is_name = name in _FLAGS or is_secret(name.lstrip("-/"))
-            if is_name and equals:
-                shown.append(f"{name}={REDACTED}")
-            else:
-                shown.append(self.text(word))
-            is_value = is_name and not equals and word.startswith("-")
+        every = list(words)
+        hidden = among(every)
+        shown = [hidden.get(n) or self._word(word) for n, word in enumerate(every)]
         return " ".join(w if w == REDACTED else shlex.quote(w) for w in shown)
+
+    def _word(self, word: str) -> str:
+        name, equals, _ = word.partition("=")
+        if equals and (name == "--key" or is_secret(name.lstrip("-/"))):
+            return f"{name}={REDACTED}"
+        return self.text(word)
 
 
 class Nothing(Redaction):
@@ -155,26 +97,6 @@ class Nothing(Redaction):
         return shlex.join(words)
 
 
-@lru_cache(4096)
-def is_secret(name: str) -> bool:
-    """Does a key or the name of a header look as if its value were secret?"""
-    ends = name if len(name) < 200 else name[:100] + name[-100:]
-    plain = re.sub(r"[^a-z0-9]", "", ends.lower())
-    return plain not in _HARMLESS and _SECRET.search(plain) is not None
-
-
-def _may_hold(data: bytes) -> bool:
-    if len(data) > LONG:
-        strings = data.split(b'"')
-        data = b'"'.join(s for s in strings if len(s) < 1000 or not _BLOB.fullmatch(s))
-    lower = data.lower()
-    # A loop, because a generator takes twice as long and this is done for every frame.
-    for hint in _HINTS:  # noqa: SIM110
-        if hint in lower:
-            return True
-    return False
-
-
 def _json(data: bytes, depth: int) -> bytes:
     value = decode(data)
     clean = _clean(value, depth)
@@ -195,42 +117,47 @@ def _clean(value: Any, depth: int) -> Any:
         hidden = _VALUE
     if any(key in value for key in _BESIDE_CODE):
         hidden += ("code",)
+    command = value.get("command")
     return {
-        key: _hidden(item) if key in hidden else _member(key, item, depth)
+        key: _hidden(item) if key in hidden else _member(key, item, depth, command)
         for key, item in value.items()
     }
 
 
-def _list(value: list[Any], depth: int) -> list[Any]:
+def _list(value: list[Any], depth: int, command: Any = "") -> list[Any]:
     """Also words of a command, `--token` before its value, and pairs as of headers."""
-    before: Any = None
-    clean = []
-    for item in value:
-        if isinstance(item, list) and len(item) == 2 and _is_secret_word(item[0]):
+    hidden = among([command, *value])
+    clean: list[Any] = []
+    for place, item in enumerate(value, 1):
+        if place in hidden:
+            clean.append(hidden[place])
+        elif _is_pair(item) and is_secret(item[0]):
             clean.append([item[0], _hidden(item[1])])
-        elif isinstance(item, str) and _is_secret_word(before, "-") and item[:1] != "-":
-            clean.append(_hidden(item))
         else:
             clean.append(_clean(item, depth))
-        before = item
     return clean
 
 
-def _is_secret_word(value: Any, start: str = "") -> bool:
-    return isinstance(value, str) and value.startswith(start) and is_secret(value)
+def _is_pair(item: Any) -> bool:
+    return isinstance(item, list) and len(item) == 2 and isinstance(item[0], str)
 
 
-def _member(key: str, value: Any, depth: int) -> Any:
+def _member(key: str, value: Any, depth: int, command: Any) -> Any:
     if is_secret(key) and not _is_count(key, value):
         return _hidden(value)
     if key in _OF_SCHEMAS and isinstance(value, dict):
         return {name: _named(name, schema, depth) for name, schema in value.items()}
+    if key == "args" and isinstance(value, list):  # as hosts write it
+        return _list(value, depth, command)
     return _clean(value, depth)
 
 
 def _is_count(key: str, value: Any) -> bool:
     """`maxTokens: 100` is about tokens of another kind."""
-    return isinstance(value, int | float) and key.lower().endswith("tokens")
+    name = key.lower()
+    if isinstance(value, int | float):
+        return name.endswith("tokens") or name == "pass"  # and so many fail
+    return isinstance(value, str) and value.isdigit() and name.endswith("tokens")
 
 
 def _hidden(value: Any) -> Any:
@@ -265,7 +192,7 @@ def _schema(value: Any, depth: int) -> Any:
 def _text(text: str, depth: int) -> str:
     if _DATA.fullmatch(text):
         return text
-    if not _may_hold(text.encode("utf-8", "surrogatepass")):
+    if not may_hold(text.encode("utf-8", "surrogatepass")):
         return text
     begin = text.lstrip()[:1]
     if begin in ("{", "[") and depth < _DEEPEST:
@@ -273,18 +200,4 @@ def _text(text: str, depth: int) -> str:
             return _json(text.encode(), depth + 1).decode()
         except (DecodeError, UnicodeError, RecursionError):
             pass  # it is no JSON, or only a part of it is
-    text = _KNOWN.sub(REDACTED, text)
-    text = _HEADER.sub(rf"\1{REDACTED}", text)
-    text = _SCHEME.sub(lambda found: f"{found[1] or found[2]}{REDACTED}", text)
-    text = _ASSIGNED.sub(_assigned, text)
-    return _USER.sub(f"{REDACTED}@", text)
-
-
-def _assigned(found: re.Match[str]) -> str:
-    name, plain = found[1], found["plain"]
-    if plain is not None:
-        return found[0] if plain in _PLAIN else f"{name}{REDACTED}"
-    if (escape := found["escape"]) is not None:
-        return f'{name}{escape}"{REDACTED}'
-    mark = "'" if found["single"] is not None else '"'
-    return f"{name}{mark}{REDACTED}{mark}"
+    return without(text)
