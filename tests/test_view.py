@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from mcpgen.cli import app
+from mcpgen.diff.report import printable
 from mcpgen.lint import Finding
 from mcpgen.view import mermaid, page
 from mcpgen.view.mermaid import MARK
@@ -109,6 +110,18 @@ def test_no_frame_is_too_odd(noise: int) -> None:
     assert text == page(*r.parsed(r.recording(entries)))
 
 
+def test_no_time_is_too_odd() -> None:
+    entries = [
+        r.client(-1e308, r.request(1, "a")),
+        r.server(1e308, r.result(1)),
+        r.client(0, r.request(2, "b")),
+        r.server(0, r.result(2), method="b", ms=1e308),
+        r.server(0, r.result(3), method="c", ms=-1e308),
+    ]
+    assert "5</b><span>entries in" in page(*r.parsed(r.recording(entries)))
+    assert mermaid(*r.parsed(r.recording(entries))).count("(") == 3
+
+
 def test_a_failed_tool_is_a_failure() -> None:
     words = [{"type": "text", "text": "no"}]
     found = session(
@@ -146,7 +159,7 @@ def test_who_speaks_and_which_version() -> None:
     assert found.client is not None
     assert found.server is not None
     assert (found.client.name, found.client.version) == ("desk", "3.1.0")
-    assert (found.server.name, found.version) == ("weather", r.VERSION)
+    assert (found.server.name, found.versions) == ("weather", (r.VERSION,))
     meta = {
         "io.modelcontextprotocol/protocolVersion": "V",
         "io.modelcontextprotocol/clientInfo": {"name": "c", "version": "1"},
@@ -159,7 +172,27 @@ def test_who_speaks_and_which_version() -> None:
     assert found.client is not None
     assert found.server is not None
     assert (found.client.name, found.server.name) == ("c", "s")
-    assert found.version == "V"
+    assert found.versions == ("V",)
+
+
+def test_every_version_that_was_agreed_on_is_told() -> None:
+    meta = {"io.modelcontextprotocol/protocolVersion": "C"}
+    entries = [
+        r.client(0, r.request(1, "initialize", protocolVersion="wished")),
+        r.server(0, r.result(1, protocolVersion="A")),
+        r.client(0, r.request(2, "initialize", protocolVersion="B")),
+        r.server(0, r.result(2, protocolVersion="B")),
+        r.client(0, r.request(3, "tools/list", _meta=meta)),
+        r.server(0, r.result(3)),
+        r.client(0, r.request(4, "tools/list", _meta=meta | dict.fromkeys(meta, "D"))),
+        r.server(0, r.error(4, -32004, "no such version")),
+    ]
+    assert session(*entries).versions == ("A", "B", "C")
+    assert "in protocol versions <b>A</b>, <b>B</b>, <b>C</b>." in page(
+        *r.parsed(r.recording(entries))
+    )
+    assert session(entries[0]).versions == ("wished",)
+    assert session().versions == ()
 
 
 # --- what belongs together ------------------------------------------------------------
@@ -221,6 +254,36 @@ def test_of_two_clients_with_one_id_the_exchange_tells() -> None:
         r.server(2, r.request(5, "ask"), **http(3)),
         r.client(3, r.result(5), **http(4)),
     ) == {2: [5], 3: [4], 4: [3], 5: [2], 6: [7], 7: [6]}
+
+
+def test_of_two_clients_with_one_id_the_recorder_knows_which() -> None:
+    """Over HTTP+SSE answers come in exchanges of their own."""
+
+    def http(number: int) -> dict[str, Any]:
+        return {"http": {"exchange": number}}
+
+    found = session(
+        r.client(0, r.request(1, "gone"), **http(1)),
+        r.client(4, r.request(1, "a"), **http(2)),
+        r.client(5, r.request(1, "b"), **http(3)),
+        r.server(6, r.result(1), **http(9), ms=2000, method="a"),
+        r.server(7, r.result(1), **http(9), ms=2000, method="b"),
+    )
+    assert [row.pair for row in found.rows] == [[], [5], [6], [3], [4]]
+    assert {latency.method: latency.unanswered for latency in found.latencies} == {
+        **{"gone": 1, "a": 0, "b": 0}
+    }
+
+
+def test_long_ids_that_begin_alike_are_two() -> None:
+    first, second = "x" * 200 + "1", "x" * 200 + "2"
+    found = session(
+        r.client(0, r.request(first, "a")),
+        r.client(0, r.request(second, "b")),
+        r.server(1, r.result(second)),
+    )
+    assert [row.pair for row in found.rows] == [[], [4], [3]]
+    assert len(found.rows[0].id) < 130
 
 
 def test_a_batch_is_paired_member_by_member() -> None:
@@ -448,6 +511,33 @@ def test_frames_are_in_the_page_to_the_digit() -> None:
     assert data_of(page(*r.parsed(data)))["rows"][0]["text"] == frame
 
 
+def test_colours_are_legible() -> None:
+    """WCAG's 4.5 to 1, also on a badge and on a chosen row, which are tinted with it."""
+
+    def luminance(colour: list[float]) -> float:
+        linear = [
+            c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour
+        ]
+        return sum(
+            c * part for c, part in zip(linear, (0.2126, 0.7152, 0.0722), strict=True)
+        )
+
+    templates = Path(__file__).parent.parent / "templates"
+    style = (templates / "page/page.css").read_text("utf-8")
+    found = re.findall(r"--(\w+): #([0-9a-f]{6});", style)
+    for palette in (dict(found[: len(found) // 2]), dict(found[len(found) // 2 :])):
+        colours = {
+            name: [int(code[at : at + 2], 16) / 255 for at in (0, 2, 4)]
+            for name, code in palette.items()
+        }
+        paper = colours["paper"]
+        for name in ("soft", "bad", "server", "client", "good", "warn"):
+            text = colours[name]
+            tinted = [c * 0.13 + p * 0.87 for c, p in zip(text, paper, strict=True)]
+            dark, light = sorted([luminance(text), luminance(tinted)])
+            assert (light + 0.05) / (dark + 0.05) >= 4.5, name
+
+
 def test_findings_are_with_their_lines() -> None:
     findings = [
         Finding("r1", "warning", 3, "$.a", "m", "f"),
@@ -541,7 +631,8 @@ def test_no_text_is_read_as_mermaid(text: str) -> None:
         assert not re.search(r"\bend\b", plain, re.IGNORECASE)
         assert len(re.sub(r"#\d+;", "x", label)) <= 80
     said = re.sub(r"#(\d+);", lambda found: chr(int(found[1])), labels[0])
-    assert said == " ".join(text.split())[:79] + "…" * (len(text) > 80)
+    told = printable(" ".join(text.split()))
+    assert said == told[:79] + "…" * (len(told) > 80)
 
 
 def test_a_diagram_marks_findings_and_what_is_left_out() -> None:

@@ -49,7 +49,7 @@ function* texts(row) {
   yield text;
   // What was sent as \u00e9 is found as é, too.
   if (text.includes("\\u"))
-    yield text.replace(/\\u([0-9a-f]{4})/gi, (_, code) => String.fromCharCode(parseInt(code, 16)));
+    yield (row.unescaped ??= text.replace(/\\u([0-9a-f]{4})/gi, (_, code) => String.fromCharCode(parseInt(code, 16))));
 }
 
 // --- text ---------------------------------------------------------------------------
@@ -78,8 +78,9 @@ function duration(ms) {
   if (ms < 1000) return `${ms.toFixed(ms >= 100 ? 0 : ms >= 10 ? 1 : 2)} ms`;
   const seconds = ms / 1000;
   if (seconds < 60) return `${seconds.toFixed(1)} s`;
-  const minutes = Math.floor(seconds / 60);
-  return minutes < 60 ? `${minutes} min ${Math.round(seconds % 60)} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  const whole = Math.round(seconds);
+  const minutes = Math.floor(whole / 60);
+  return minutes < 60 ? `${minutes} min ${whole % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
 const number = (value) => value.toLocaleString("en");
@@ -121,8 +122,9 @@ function draw(index) {
 function spoken(row) {
   const what = row.isOutput ? [row.kind, row.text] : [row.kind, row.method, row.detail];
   const who = row.isOutput ? "server" : `${row.by} to ${row.by === "client" ? "server" : "client"}`;
+  const time = row.isUnanswered ? "no answer" : row.ms === undefined ? "" : `after ${duration(row.ms)}`;
   const wrong = row.marks.length ? `${row.marks.length} findings` : "";
-  return visible([`${row.t.toFixed(3)} s, ${who}:`, ...what, wrong].filter(Boolean).join(" ").slice(0, 300));
+  return visible([`${row.t.toFixed(3)} s, ${who}:`, ...what, time, wrong].filter(Boolean).join(" ").slice(0, 300));
 }
 
 function lane(row) {
@@ -218,7 +220,9 @@ function unfold(index) {
 }
 
 function facts(row) {
-  const line = el("div", "facts", el("span", "", `line ${number(row.line)}`), el("span", "", row.kind));
+  const link = el("a", "", `line ${number(row.line)}`);
+  link.href = `#${row.line}`; // to be copied
+  const line = el("div", "facts", link, el("span", "", row.kind));
   if (row.id) line.append(el("span", "", `id ${row.id}`));
   if (row.text) line.append(el("span", "", bytes(new Blob([row.text]).size)));
   if (row.http) {
@@ -276,7 +280,8 @@ function pretty(text, wrong) {
   const tokens = text.match(TOKEN) ?? [];
   const result = document.createDocumentFragment();
   const named = new Map(); // paths on the way to what is wrong → elements
-  const onTheWay = (path) => wrong.some((other) => other.startsWith(path));
+  const leads = (path, other) => other.startsWith(path) && [undefined, ".", "["].includes(other[path.length]);
+  const onTheWay = (path) => wrong.some((other) => leads(path, other));
   const levels = [{ path: "$", index: -1 }];
   let plain = "";
   let key = null;
@@ -335,7 +340,7 @@ function pretty(text, wrong) {
   flush();
   for (const path of wrong) {
     // What is missing has no element: the object that should have it is marked.
-    const nearest = [...named.keys()].filter((name) => path.startsWith(name)).sort((a, b) => b.length - a.length)[0];
+    const nearest = [...named.keys()].filter((name) => leads(name, path)).sort((a, b) => b.length - a.length)[0];
     named.get(nearest)?.classList.add("wrong");
   }
   return result;
@@ -349,9 +354,10 @@ function child(path, token) {
   } catch {
     // Not JSON: shown as it is.
   }
-  if (/^[A-Za-z_]\w*$/.test(name)) return `${path}.${name}`;
-  const clipped = name.length <= 60 ? name : name.slice(0, 57) + "...";
-  return `${path}[${JSON.stringify(clipped)}]`;
+  if (/^[A-Za-z_]\w*$/.test(name) && name.length <= 60) return `${path}.${name}`;
+  const clipped = name.length <= 60 ? name : name.slice(0, 59) + "…";
+  const ascii = (char) => "\\u" + char.charCodeAt(0).toString(16).padStart(4, "0");
+  return `${path}[${JSON.stringify(clipped).replace(/[^\0-\x7f]/g, ascii)}]`;
 }
 
 // --- the list -----------------------------------------------------------------------
@@ -408,21 +414,24 @@ function choose(index, isOpened = false) {
   box.scrollIntoView({ block: "nearest" });
 }
 
+let painted = []; // so that no more is looked at than what changes
+
 /** Marks the chosen row, its other half, and what was said between the two. */
 function paint(hovered = -1) {
+  for (const box of painted) box.classList.remove("chosen", "paired", "between", "by-client", "by-server");
+  painted = [];
+  const mark = (index, ...names) => {
+    const box = drawn.get(index);
+    if (!box) return;
+    box.classList.add(...names);
+    painted.push(box);
+  };
   const others = (index) => (rows[index]?.pair ?? []).map((line) => place.get(line));
-  const paired = new Set([...others(chosen), ...others(hovered)]);
+  mark(chosen, "chosen");
+  for (const index of [...others(chosen), ...others(hovered)]) mark(index, "paired");
   const span = [chosen, ...others(chosen)].filter((index) => index !== undefined);
   const from = Math.min(...span);
-  const to = Math.max(...span);
-  for (const [index, box] of drawn) {
-    box.classList.toggle("chosen", index === chosen);
-    box.classList.toggle("paired", paired.has(index));
-    const isBetween = chosen >= 0 && index > from && index < to;
-    box.classList.toggle("between", isBetween);
-    box.classList.toggle("by-client", isBetween && rows[from].by === "client");
-    box.classList.toggle("by-server", isBetween && rows[from].by === "server");
-  }
+  for (let index = from + 1; index < Math.max(...span); index += 1) mark(index, "between", `by-${rows[from].by}`);
 }
 
 // --- the overview -------------------------------------------------------------------
@@ -544,7 +553,10 @@ const KEYS = {
     if (next !== undefined) choose(next);
   },
   "/": () => $("words").select(),
-  Escape: reset,
+  Escape: () => {
+    reset();
+    if (chosen >= 0) choose(chosen); // among what is around it
+  },
 };
 
 document.addEventListener("keydown", (event) => {
@@ -575,3 +587,13 @@ const methods = [...new Set(rows.map((row) => row.method).filter(Boolean))].sort
 $("method").append(...methods.map((name) => Object.assign(el("option", "", name), { value: name })));
 form.hidden = false;
 filter();
+
+/** session.html#57 is line 57 of the recording. */
+function follow() {
+  const index = place.get(Number(location.hash.slice(1)));
+  if (index === undefined) return;
+  history.scrollRestoration = "manual"; // where the reader was before is not where the line is
+  choose(index, true);
+}
+window.addEventListener("hashchange", follow);
+follow();

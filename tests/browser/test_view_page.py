@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from mcpgen.lint import Finding, lint
+from mcpgen.lint.text import step
 from mcpgen.view import page
 
 from tests import recordings as r
@@ -95,14 +96,27 @@ def chosen_line(browser: Browser) -> int:
     return int(found[1].replace(",", ""))
 
 
+def is_in_sight(browser: Browser) -> bool:
+    """The chosen row, below the bar that stays on top."""
+    found: bool = browser.look(
+        "(() => { const row = document.querySelector('.chosen > .line');"
+        " const { top, bottom } = row.getBoundingClientRect();"
+        " const bar = document.querySelector('.bar').getBoundingClientRect().bottom;"
+        " return top >= bar && bottom <= innerHeight; })()"
+    )
+    return found
+
+
 def test_five_thousand_frames_are_drawn_as_they_are_looked_at(shown: Browser) -> None:
     assert count(shown) == ENTRIES
     drawn = shown.look("document.querySelectorAll('.row').length")
     assert 20 <= drawn < ENTRIES / 10
     assert labels(shown)[1].startswith("initialize")
     shown.look("scrollTo(0, document.body.scrollHeight)")
-    last = "document.querySelector('.chunk:last-child .row:last-child')"
-    shown.call("page.waitForFunction", f"{last} !== null")
+    # Not waitForFunction: to evaluate again and again is what the page's policy forbids.
+    last = ".chunk:last-child .row:last-child"
+    shown.call("page.waitForSelector", last, {"state": "attached"})
+    last = f"document.querySelector('{last}')"
     shown.look(f"{last}.scrollIntoView()")
     assert shown.look(f"{last}.getBoundingClientRect().top < innerHeight")
     assert shown.look("document.querySelectorAll('.row').length") < ENTRIES / 5
@@ -248,6 +262,25 @@ def test_the_keyboard_goes_from_row_to_row_and_to_the_other_half(
     assert shown.look("document.activeElement.matches('.chosen > .line')")
 
 
+def test_what_is_said_between_a_request_and_its_answer_is_marked(show: Show) -> None:
+    call = r.request(2, "tools/call", name="forecast")
+    late = [r.client(1, call), r.server(2, r.note("a")), r.server(3, r.result(2))]
+    browser = show(r.recording([*r.opening(), *late]), [])
+
+    def marked(*names: str) -> list[int]:
+        rows = "[...document.querySelectorAll('.row')]"
+        found: list[int] = browser.look(
+            f"{rows}.flatMap((e, n) => e.matches('.{'.'.join(names)}') ? [n] : [])"
+        )
+        return found
+
+    browser.press(*"jjjjjjj")
+    assert (marked("chosen"), marked("paired")) == ([6], [8])
+    assert marked("between") == marked("between", "by-client") == [7]
+    browser.press("j")
+    assert (marked("chosen"), marked("paired"), marked("between")) == ([7], [], [])
+
+
 def test_what_is_far_away_is_found(
     shown: Browser, long: tuple[bytes, list[Finding]]
 ) -> None:
@@ -298,6 +331,68 @@ def test_findings_are_marked_where_they_are(show: Show) -> None:
     assert marked == ['"params"', '"x"']
     browser.call("page.click", ".rules .pick")
     assert count(browser) == 1
+
+
+def test_what_is_missing_is_marked_at_its_parent(show: Show) -> None:
+    """And not at a neighbour whose name begins alike."""
+    call = r.request(2, "tools/call", name="forecast", na=1, arguments={"a": {"b": 1}})
+    data = r.recording([*r.opening(), r.client(1, call)])
+    findings = [
+        Finding("gone", "error", 8, "$.params.nam", "is missing"),
+        Finding("gone", "error", 8, "$.params.arguments.ab", "is missing"),
+    ]
+    browser = show(data, findings)
+    browser.press("n", "Enter")
+    marked = browser.look(
+        "[...document.querySelectorAll('.wrong')].map((e) => e.textContent)"
+    )
+    assert marked == ['"params"', '"arguments"']
+
+
+@pytest.mark.parametrize("key", ["a b", "é", "x" * 100, "东京" * 40, 'say "x"', "a\\b"])
+def test_odd_names_are_found_as_lint_writes_them(key: str, show: Show) -> None:
+    call = r.request(2, "tools/call", name="forecast", arguments={key: {"to": 1}})
+    path = f"$.params.arguments{step(key)}.to"
+    data = r.recording([*r.opening(), r.client(1, call)])
+    browser = show(data, [Finding("odd", "error", 8, path, "is odd")])
+    browser.press("n", "Enter")
+    assert browser.call("page.textContent", ".wrong") == '"to"'
+
+
+def test_an_address_leads_to_a_line(
+    show: Show, long: tuple[bytes, list[Finding]]
+) -> None:
+    browser = show(*long)
+    browser.look("location.hash = '4321'")
+    browser.call("page.waitForSelector", ".open")
+    assert chosen_line(browser) == 4321
+    assert is_in_sight(browser)
+    link = browser.look("document.querySelector('.open .facts a').href")
+    browser.look("location.hash = 'nothing'")
+    browser.call("page.reload")
+    browser.call("page.goto", link)
+    browser.call("page.reload")
+    assert chosen_line(browser) == 4321
+    assert is_in_sight(browser)
+
+
+def test_what_was_found_is_seen_among_what_is_around_it(shown: Browser) -> None:
+    shown.call("page.check", "#problems")
+    shown.look("document.activeElement.blur()")
+    shown.press(*"j" * 60, "Enter")
+    line = chosen_line(shown)
+    shown.press("Escape")
+    assert count(shown) == ENTRIES
+    assert chosen_line(shown) == line
+    assert is_in_sight(shown)
+    assert shown.look("document.activeElement.matches('.chosen > .line')")
+
+
+def test_times_are_rounded_as_a_whole(show: Show) -> None:
+    browser = show(
+        r.recording([r.client(0, r.note("a")), r.client(119.7, r.note("b"))]), []
+    )
+    assert browser.call("page.textContent", ".pause .lane") == "2 min 0 s later"
 
 
 def test_hostile_frames_stay_text(show: Show) -> None:
@@ -363,6 +458,14 @@ def test_dark_is_dark_and_paper_has_every_row(
     shown.call("page.selectOption", "#method", "ping")
     shown.look("dispatchEvent(new Event('beforeprint'))")
     assert len(labels(shown)) == count(shown) > 100
+
+
+def test_paper_has_every_column(shown: Browser) -> None:
+    shown.call("page.setViewportSize", {"width": 660, "height": 900})
+    shown.call("page.emulateMedia", {"media": "print"})
+    right = shown.look("document.querySelector('table').getBoundingClientRect().right")
+    shown.call("page.emulateMedia", {"media": None})
+    assert right <= 660
 
 
 def test_the_policy_lets_no_other_script_run_and_nothing_be_fetched(

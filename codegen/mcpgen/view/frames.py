@@ -252,9 +252,9 @@ def _start(raw: Raw, length: int = 1) -> bytes:
 
 
 def _id(raw: Raw | UnsetType) -> str:
-    """An id as JSON; two spellings of one string are the same."""
+    """An id as JSON, all of it; two spellings of one string are the same."""
     if raw is UNSET:
         return ""
     value = _value(raw)
     text = json.encode(value) if isinstance(value, str) else bytes(raw)
-    return clipped(text.decode("utf-8", "replace"), CLIP)
+    return text.decode("utf-8", "replace")

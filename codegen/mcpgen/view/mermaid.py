@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec import UNSET
 
-from ..diff.report import clipped
+from ..diff.report import clipped, printable
 from ..lint.finding import Finding
 from ..recording import Entry, Header
 from .frames import Implementation
@@ -100,8 +100,11 @@ def _words(row: Row) -> Iterator[str]:
 
 
 def _label(text: str) -> str:
-    """One line of anything, so that Mermaid reads none of it as its own."""
-    line = clipped(" ".join(text[: 10 * _TEXT].split()), _TEXT)
+    """One line of anything, so that Mermaid reads none of it as its own.
+
+    What is not seen, or turns the text around it, is spelled out: an entity would not.
+    """
+    line = clipped(printable(" ".join(text[: 10 * _TEXT].split())), _TEXT)
     return "".join(_escaped(part) for part in _PARTS.findall(line)) or "#32;"
 
 

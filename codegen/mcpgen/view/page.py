@@ -95,7 +95,6 @@ def _data(session: Session, findings: Sequence[Finding], bars: Scale) -> dict[st
         "rows": session.rows,
         "findings": marks,
         "scale": to_builtins(bars),
-        "entries": session.entries,
     }
 
 

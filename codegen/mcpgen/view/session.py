@@ -9,12 +9,20 @@ from typing import Final, Literal
 
 from msgspec import UNSET, Struct, UnsetType, field
 
+from ..diff.report import clipped
 from ..recording import Entry, Http, Source
+from .frames import CLIP as LABEL
 from .frames import FrameKind, Implementation, Message, messages
 from .timing import Latency, Tally
 
 CLIP: Final = 128 * 1024
 """Characters of a frame that are kept."""
+
+LATEST: Final = 1e10
+"""Seconds: what took longer than centuries is no time, and would be no number in the end."""
+
+VERSIONS: Final = 5
+"""Protocol versions that are told; there are not more, but a recording may say so."""
 
 ALIKE: Final = 100
 """Requests with the same id that wait for an answer; the oldest are forgotten."""
@@ -59,8 +67,8 @@ class Session:
     """By method, over all entries; methods that took longest together come first."""
     client: Implementation | None
     server: Implementation | None
-    version: str
-    """The protocol version, if anybody said one."""
+    versions: tuple[str, ...]
+    """The protocol versions: over HTTP, every client has its own."""
 
     @property
     def left_out(self) -> int:
@@ -91,8 +99,8 @@ def collect(
     count, seconds = 0, 0.0
     for line, entry in entries:
         count += 1
-        seconds = max(seconds, entry.t)
         row, said = _row(line, entry)
+        seconds = max(seconds, row.t)
         pairs.add(row, said)
         kept.add(row)
     return Session(
@@ -102,13 +110,15 @@ def collect(
         latencies=pairs.latencies(),
         client=pairs.names.get("client"),
         server=pairs.names.get("server"),
-        version=pairs.version,
+        versions=pairs.versions,
     )
 
 
 def _row(line: int, entry: Entry) -> tuple[Row, list[Message]]:
-    row = Row(line=line, t=entry.t, source=entry.source, kind="http")
-    row.http, row.code, row.ms = entry.http, entry.code, entry.ms
+    row = Row(line=line, t=_sane(entry.t), source=entry.source, kind="http")
+    row.http, row.code = entry.http, entry.code
+    if entry.ms is not UNSET:
+        row.ms = _sane(entry.ms)
     if entry.method is not UNSET:
         row.method = entry.method
     if entry.source == "exit":
@@ -130,12 +140,17 @@ def _row(line: int, entry: Entry) -> tuple[Row, list[Message]]:
     return row, said
 
 
+def _sane(time: float) -> float:
+    return min(max(time, -LATEST), LATEST)
+
+
 def _describe(row: Row, entry: Entry) -> list[Message]:
     """Fill in what the frame says of itself."""
     assert entry.frame is not UNSET
     found = messages(entry.frame, entry.cut)
     if isinstance(found, Message):
-        row.kind, row.id, row.detail = found.kind, found.id, found.detail
+        row.kind, row.detail = found.kind, found.detail
+        row.id = clipped(found.id, LABEL)
         row.failed = found.failed
         row.method = found.method or row.method
         return [found]
@@ -174,6 +189,7 @@ class _Kept:
 class _Request:
     row: Row
     method: str
+    version: str
 
 
 class _Pairs:
@@ -181,7 +197,8 @@ class _Pairs:
 
     def __init__(self) -> None:
         self.names: dict[str, Implementation] = {}
-        self.version = ""
+        self._wished: dict[str, None] = {}
+        self._agreed: dict[str, None] = {}
         self._open: dict[tuple[Source, str], list[_Request]] = {}
         """By id; over HTTP every client has its own."""
         self._tallies: dict[tuple[Source, str], Tally] = {}
@@ -190,29 +207,32 @@ class _Pairs:
         for message in said:
             if message.sender and row.source not in self.names:
                 self.names[row.source] = message.sender
-            self._agree(message)
+            if message.version and message.kind == "request":
+                self._wished[message.version] = None
             if message.kind == "request":
                 self._asked(row, message)
             elif message.kind in ("result", "error"):
                 self._answered(row, message)
 
-    def _agree(self, message: Message) -> None:
-        # What a result says was agreed on; a request may only have wished for it.
-        if message.version and (not self.version or message.kind == "result"):
-            self.version = message.version
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """Those that were agreed on; a request may only have wished for one."""
+        return tuple(self._agreed or self._wished)[:VERSIONS]
 
     def _asked(self, row: Row, message: Message) -> None:
         key = (row.source, message.id)
         waiting = self._open.setdefault(key, [])
-        waiting.append(_Request(row, message.method))
+        waiting.append(_Request(row, message.method, message.version))
         del waiting[:-ALIKE]
         self._tally(row.source, message.method).requests += 1
 
     def _answered(self, row: Row, message: Message) -> None:
         asker: Source = "server" if row.source == "client" else "client"
-        request = self._request(asker, message.id, _exchange(row))
+        request = self._request(asker, message.id, row)
         if request is None:
             return
+        if message.kind == "result" and (version := message.version or request.version):
+            self._agreed[version] = None
         request.row.answered = True
         request.row.pair = [*request.row.pair, row.line]
         row.pair = [*row.pair, request.row.line]
@@ -226,14 +246,23 @@ class _Pairs:
         tally.errors += message.failed
         tally.milliseconds.append(took)
 
-    def _request(self, asker: Source, id: str, exchange: int) -> _Request | None:
-        """The oldest open one: of the same HTTP exchange, or else of any."""
+    def _request(self, asker: Source, id: str, answer: Row) -> _Request | None:
+        """The one that the recorder measured from, as it knows the sessions of HTTP.
+
+        Where it says nothing: the oldest one of the same exchange, or else of any. A
+        client answers in an exchange of its own; a resumed stream is another, too.
+        """
         waiting = self._open.get((asker, id))
         if not waiting:
             return None
-        # A client answers in an exchange of its own; a resumed stream is another, too.
-        same = (n for n, r in enumerate(waiting) if _exchange(r.row) == exchange)
-        found = waiting.pop(next(same, 0))
+        began = None if answer.ms is UNSET else answer.t - answer.ms / 1000
+
+        def unlikeness(place: int) -> tuple[float, bool]:
+            row = waiting[place].row
+            off = 0 if began is None else round(abs(row.t - began), 5)
+            return off, _exchange(row) != _exchange(answer)
+
+        found = waiting.pop(min(range(len(waiting)), key=unlikeness))
         if not waiting:
             del self._open[asker, id]
         return found
