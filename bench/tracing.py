@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
+from pathlib import Path
 from statistics import median
 
 from .http_driver import HttpServer
@@ -25,9 +26,11 @@ from .table import Row, share
 from .timing import in_turns
 from .wire import LEGACY, MODERN, Wire
 
-ROUNDS, DURATION = 30, 0.2
+ROUNDS, DURATION = 24, 0.2
+STREAK = 3.0
+"""Seconds of calls without a pause: recording cannot wait for one."""
 SETTLE = 0.15
-"""Seconds after which all is recorded, so that nobody else is measured meanwhile."""
+"""Seconds in which a recording grows, if there is more to record."""
 CONNECTIONS = 16
 
 
@@ -36,17 +39,18 @@ def rows(quick: bool) -> Iterator[Row]:
     rounds = 10 if quick else ROUNDS
     with tempfile.TemporaryDirectory(prefix="bench-") as place:
         trace = [sys.executable, "-m", "mcpgen", "trace", "-o", place]
-        yield starting(trace, rounds)
+        yield starting(trace, rounds, Path(place))
         for wire in (MODERN, LEGACY):
-            yield from calls(trace, wire, rounds)
+            yield from calls(trace, wire, rounds, Path(place))
         yield large_messages(trace, rounds)
         yield calls_over_http(trace, rounds)
 
 
-def starting(trace: list[str], rounds: int) -> Row:
+def starting(trace: list[str], rounds: int, place: Path) -> Row:
     """From the start to the first answer: what comes on top."""
     ways = (ours("add"), [*trace, "--", *ours("add")])
-    (added,), direct = _added([partial(_start, way) for way in ways], rounds // 2)
+    starts = [partial(_start, way) for way in ways]
+    (added,), direct = _added(starts, rounds // 2, place)
     return share("trace: added start / start to tools/list answer", added, direct)
 
 
@@ -57,22 +61,27 @@ def _start(command: list[str]) -> float:
         return time.perf_counter() - began
 
 
-def calls(trace: list[str], wire: Wire, rounds: int) -> Iterator[Row]:
-    """`tools/call`, one at a time and many at once."""
+def calls(trace: list[str], wire: Wire, rounds: int, place: Path) -> Iterator[Row]:
+    """`tools/call`: one at a time, many at once, and without a pause for seconds."""
     request = wire.call("add", ADD)
     ways = (ours("add"), _cat(ours("add")), [*trace, "--", *ours("add")])
+    loads = (
+        ("one at a time", 1, DURATION, rounds, "<= 0.15"),
+        ("64 in flight", 64, DURATION, rounds, ""),
+        (f"one at a time for {STREAK:.0f} s", 1, STREAK, rounds // 4, ""),
+    )
     with ExitStack() as stack:
         servers = [stack.enter_context(StdioServer(way, wire)) for way in ways]
-        for in_flight, target in {1: "<= 0.15", 64: ""}.items():
+        for load, in_flight, duration, times, target in loads:
             (by_cat, by_us), direct = _added(
                 [
-                    partial(server.time_per_call, request, in_flight, DURATION)
+                    partial(server.time_per_call, request, in_flight, duration)
                     for server in servers
                 ],
-                rounds,
+                times,
+                place,
             )
-            number = "one at a time" if in_flight == 1 else f"{in_flight} in flight"
-            what = f"added to a frame / stdio call, {number}, {wire.name}"
+            what = f"added to a frame / stdio call, {load}, {wire.name}"
             yield share(f"trace: {what}", by_us / 2, direct, target)
             yield share(f"cat: {what}", by_cat / 2, direct)
 
@@ -82,17 +91,32 @@ def _cat(command: list[str]) -> list[str]:
     return ["sh", "-c", f"cat | {shlex.join(command)} | cat"]
 
 
+def _settle(place: Path) -> None:
+    """Wait until all is recorded, so that nobody else is measured meanwhile."""
+
+    def size() -> int:
+        return sum(file.stat().st_size for file in place.iterdir())
+
+    before = -1
+    while before != (before := size()):
+        time.sleep(SETTLE)
+
+
 def _added(
-    ways: Sequence[Callable[[], float]], rounds: int
+    ways: Sequence[Callable[[], float]], rounds: int, place: Path
 ) -> tuple[list[float], float]:
-    """What each takes longer than the first one beside it, and what that takes."""
+    """What each takes longer than the first one in the same round, and what that takes.
+
+    Who comes after another finds the machine awake: all of them come after a pause, and
+    everybody comes first in turn.
+    """
     seconds: list[list[float]] = [[] for _ in ways]
     for way in ways:
         way()  # to warm up
-    for _ in range(rounds):
-        time.sleep(SETTLE)
-        for found, way in zip(seconds, ways, strict=True):
-            found.append(way())
+    for turn in range(rounds):
+        for at in range(turn, turn + len(ways)):
+            _settle(place)
+            seconds[at % len(ways)].append(ways[at % len(ways)]())
     first, *others = seconds
     added = [
         max(median(b - a for a, b in zip(first, other, strict=True)), 0)

@@ -22,7 +22,7 @@ from mcpgen.cli import app
 from mcpgen.recording import Entry
 from mcpgen.runtime import Client
 from mcpgen.trace import command as tracing
-from mcpgen.trace.stdio import GRACE
+from mcpgen.trace.carrier import GRACE
 from msgspec import UNSET
 from typer.testing import CliRunner
 

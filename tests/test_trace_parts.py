@@ -73,6 +73,26 @@ def test_all_who_note_something_are_heard_in_order() -> None:
     assert end == -1
 
 
+@pytest.mark.parametrize(("quiet", "longest"), [(0.0, 1e6), (1e6, 0.0), (1e6, 0.1)])
+def test_it_is_recorded_in_a_quiet_moment_or_after_a_while(
+    quiet: float, longest: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mcpgen.trace.backlog.QUIET", quiet)
+    monkeypatch.setattr("mcpgen.trace.backlog.LONGEST", longest)
+    is_taken = threading.Event()
+
+    class Told(Taken):
+        def flush(self) -> None:
+            if self.times:
+                is_taken.set()
+
+    backlog = Backlog(Here(lambda since: Told(10)))
+    backlog.start()
+    backlog.note("a", 1)
+    assert is_taken.wait(TIME_LIMIT)
+    backlog.close()
+
+
 @pytest.mark.parametrize("most", [0, 5])
 def test_a_recorder_that_fails_holds_nobody_up(
     most: int, capfd: pytest.CaptureFixture[str]

@@ -1,8 +1,9 @@
 """What was passed on and is still to be recorded.
 
 To note something costs those who forward next to nothing. A thread hands the notes over,
-many at a time: it waits a moment for more, and so stays out of the way of a session that
-is busy. Light to import: a server waits for this.
+many at a time. Who records takes several times as long as who forwards, and would have
+the processors that client and server need: so all that waits until the session is quiet,
+though not for long. Light to import: a server waits for this.
 """
 
 from __future__ import annotations
@@ -15,7 +16,11 @@ from .stderr import warn
 PATIENCE = 0.25
 """Seconds at the start in which the server has the machine for itself."""
 MOMENT = 0.05
-"""Seconds that what came first waits for more."""
+"""Seconds that what came first waits for more, and then for a session that is busy."""
+QUIET = 0.002
+"""Seconds without a note, after which a session is not busy."""
+LONGEST = 1.0
+"""Seconds that anything waits."""
 MOST = 16 * 2**20
 """Bytes; who brings more than that waits, or the memory would have no bound."""
 SLICE, SLICE_SIZE = 64, 2**20
@@ -85,8 +90,7 @@ class Backlog:
         self._try(recorder.take, [])  # for there to be a header, even if nobody speaks
         while not self._is_closed or self._notes:
             self._something.wait()
-            if not self._is_closed:
-                self._enough.wait(MOMENT)
+            self._wait_for_quiet()
             self._something.clear()
             self._enough.clear()
             self._expected = False  # from here on, who notes something says so
@@ -98,6 +102,14 @@ class Backlog:
                     self._size -= size
                     self._room.notify_all()
         self._try(recorder.close)
+
+    def _wait_for_quiet(self) -> None:
+        notes = self._notes
+        while notes and not self._is_closed and not self._enough.wait(MOMENT):
+            now = time.perf_counter() - self._began
+            (first, *_), (last, *_) = notes[0], notes[-1]
+            if now - first > LONGEST or now - last > QUIET:
+                return
 
     def _try(self, work: Callable[..., None], *given: list[Note]) -> None:
         """Whatever goes wrong, it is not the session's fault; after that, do no more."""

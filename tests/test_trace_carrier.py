@@ -1,0 +1,201 @@
+"""Who carries the bytes of a traced session: awake when it is quick, asleep when it is not."""
+
+from __future__ import annotations
+
+import os
+import select
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from mcpgen.trace import carrier
+from mcpgen.trace.backlog import Backlog
+from mcpgen.trace.carrier import LIVELY, SIZE, Carrier, Channel
+
+from .tracing import command, program, recorded, running
+
+
+class Noted(Backlog):
+    """A backlog that nobody empties."""
+
+    def __init__(self) -> None:
+        self.notes: list[Any] = []
+
+    def note(self, what: Any, size: int) -> None:
+        self.notes.append(what)
+
+
+@pytest.fixture
+def pipes() -> Iterator[tuple[int, int, int, int]]:
+    """The ends of one that comes and of one that goes."""
+    (source, begin), (end, sink) = os.pipe(), os.pipe()
+    yield begin, source, sink, end
+    for fd in (begin, end):
+        os.close(fd)
+
+
+# --- awake and asleep -----------------------------------------------------------------
+
+MICRO = 1e-6
+
+
+class World:
+    """A clock, and pieces that come at certain times; in the end all is over."""
+
+    def __init__(self, times: Sequence[float], source: int) -> None:
+        self._times, self._source = list(times), source
+        self.now = 0.0
+        self.asleep: list[float] = []
+        """What it was woken for."""
+        self.looks = 0
+
+    def register(self, *_: int) -> None:
+        """That there is a source is known."""
+
+    unregister = register
+
+    def poll(self, timeout: float | None = None) -> list[tuple[int, int]]:
+        """To look takes a while; to sleep, until there is something."""
+        if timeout == 0:
+            self.looks += 1
+            self.now += 20 * MICRO
+            if self.now < self._times[0]:
+                return []
+        else:
+            self.now = max(self._times[0], self.now)
+            self.asleep.append(self._times[0])
+        del self._times[0]
+        return [(self._source, select.POLLIN)]
+
+
+def live(
+    times: Sequence[float], monkeypatch: pytest.MonkeyPatch, processors: int = 2
+) -> World:
+    """Have pieces carried that come at certain times; the last is the end."""
+    world = World(times, source=7)
+    reads = [b"x\n"] * (len(times) - 1) + [b""]
+    system = SimpleNamespace(
+        read=lambda *_: reads.pop(0),
+        write=lambda _, data: len(data),
+        get_blocking=lambda _: False,
+        close=lambda _: None,
+    )
+    poll = SimpleNamespace(poll=lambda: world, POLLIN=select.POLLIN)
+    monkeypatch.setattr(carrier, "os", system)
+    monkeypatch.setattr(carrier, "select", poll)
+    monkeypatch.setattr(
+        carrier, "time", SimpleNamespace(perf_counter=lambda: world.now)
+    )
+    monkeypatch.setattr(carrier, "_processors", lambda: processors)
+    monkeypatch.setattr(carrier, "_give_way", lambda: None)
+    Carrier([Channel("client", 7, 8)], Noted()).run()
+    return world
+
+
+def test_a_session_that_takes_its_time_finds_it_asleep(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    times = [0.1, 0.2, 0.3, 0.4]
+    world = live(times, monkeypatch)
+    assert world.asleep == times
+    assert world.looks == len(times)  # no more than one before each sleep
+
+
+def test_in_quick_succession_it_stays_awake_for_a_moment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    quick = 100 * MICRO
+    assert quick < LIVELY
+    times = [
+        1.0,
+        1 + quick,
+        1 + 2 * quick,
+        1 + 3 * quick,
+        2.0,
+        2 + quick,
+        2 + 2 * quick,
+    ]
+    world = live([*times, 3.0], monkeypatch)
+    assert world.asleep == [1.0, 1 + quick, 2.0, 2 + quick, 3.0]
+    assert world.looks < len(times) + 4 * LIVELY / (20 * MICRO)
+
+
+def test_a_lone_processor_is_left_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = [n * 50 * MICRO for n in range(1, 20)]
+    assert live(times, monkeypatch, processors=1).asleep == times
+
+
+# --- nobody holds up the others -------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_blocking", [True, False])
+def test_what_finds_no_room_comes_later_and_in_order(
+    pipes: tuple[int, int, int, int], is_blocking: bool
+) -> None:
+    begin, source, sink, end = pipes
+    os.set_blocking(sink, is_blocking)
+    data = os.urandom(1_000_000)
+    channel, backlog = Channel("server", source, sink), Noted()
+    carrying = Carrier([channel], backlog)
+    carrying.start()
+
+    def write() -> None:
+        left = data
+        while left:
+            left = left[os.write(begin, left) :]
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    found = b""
+    while len(found) < len(data):
+        select.select([end], [], [])
+        found += os.read(end, 5000)
+    writer.join()
+    assert found == data
+    assert b"".join(piece for _, piece in backlog.notes) == data
+    assert all(len(piece) <= SIZE for _, piece in backlog.notes)
+    assert os.get_blocking(sink) == is_blocking
+
+
+def test_a_pipe_that_nobody_reads_holds_no_other_up(tmp_path: Path) -> None:
+    """The server's output is full, and its input and stderr are in use all the same."""
+    server = program(
+        "import os, sys, threading\n"
+        "flood = threading.Thread(target=lambda: os.write(1, b'x' * 1_000_000))\n"
+        "flood.start()\n"
+        "for line in sys.stdin:\n"
+        "    print('heard', line, end='', file=sys.stderr, flush=True)\n"
+        "flood.join()\n"
+    )
+    with running(command(tmp_path / "s", *server)) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        for number in range(100):
+            process.stdin.write(b"%d\n" % number)
+            process.stdin.flush()
+            assert process.stderr.readline() == b"heard %d\n" % number
+        process.stdin.close()
+        assert process.stdout.read() == b"x" * 1_000_000
+        assert process.wait() == 0
+    _, entries = recorded(tmp_path / "s")
+    assert len([entry for entry in entries if entry.source == "stderr"]) == 100
+
+
+def test_what_others_have_open_stays_as_it_was(tmp_path: Path) -> None:
+    """Who shares our stdout may write to it as before, also after us."""
+    server = program("print('x' * 300_000)")
+    end, sink = os.pipe()
+    with running(command(tmp_path / "s", *server), stdout=sink) as process:
+        found = b""
+        while not found.endswith(b"\n"):
+            assert os.get_blocking(sink)
+            found += os.read(end, 2**20)
+        process.communicate()
+    assert os.get_blocking(sink)
+    assert len(found) == 300_001
+    os.close(sink)
+    os.close(end)
