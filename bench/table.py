@@ -6,7 +6,7 @@ import operator
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-WIDTH = 66
+WIDTH = 70
 _HOLDS = {">=": operator.ge, "<=": operator.le, "<": operator.lt}
 
 

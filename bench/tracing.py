@@ -108,7 +108,8 @@ def _added(
     """What each takes longer than the first one in the same round, and what that takes.
 
     Who comes after another finds the machine awake: all of them come after a pause, and
-    everybody comes first in turn.
+    everybody comes first in turn. Less than nothing is no mistake: who stays awake between
+    client and server keeps their processors awake, too.
     """
     seconds: list[list[float]] = [[] for _ in ways]
     for way in ways:
@@ -119,8 +120,7 @@ def _added(
             seconds[at % len(ways)].append(ways[at % len(ways)]())
     first, *others = seconds
     added = [
-        max(median(b - a for a, b in zip(first, other, strict=True)), 0)
-        for other in others
+        median(b - a for a, b in zip(first, other, strict=True)) for other in others
     ]
     return added, median(first)
 

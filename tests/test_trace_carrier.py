@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import select
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -26,15 +26,6 @@ class Noted(Backlog):
 
     def note(self, what: Any, size: int) -> None:
         self.notes.append(what)
-
-
-@pytest.fixture
-def pipes() -> Iterator[tuple[int, int, int, int]]:
-    """The ends of one that comes and of one that goes."""
-    (source, begin), (end, sink) = os.pipe(), os.pipe()
-    yield begin, source, sink, end
-    for fd in (begin, end):
-        os.close(fd)
 
 
 # --- awake and asleep -----------------------------------------------------------------
@@ -132,10 +123,8 @@ def test_a_lone_processor_is_left_to_others(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize("is_blocking", [True, False])
-def test_what_finds_no_room_comes_later_and_in_order(
-    pipes: tuple[int, int, int, int], is_blocking: bool
-) -> None:
-    begin, source, sink, end = pipes
+def test_what_finds_no_room_comes_later_and_in_order(is_blocking: bool) -> None:
+    (source, begin), (end, sink) = os.pipe(), os.pipe()
     os.set_blocking(sink, is_blocking)
     data = os.urandom(1_000_000)
     channel, backlog = Channel("server", source, sink), Noted()
@@ -146,18 +135,20 @@ def test_what_finds_no_room_comes_later_and_in_order(
         left = data
         while left:
             left = left[os.write(begin, left) :]
+        os.close(begin)
 
     writer = threading.Thread(target=write)
     writer.start()
-    found = b""
-    while len(found) < len(data):
-        select.select([end], [], [])
-        found += os.read(end, 5000)
+    found = os.read(end, 5000)
+    assert os.get_blocking(sink) == is_blocking
+    while piece := os.read(end, 5000):
+        found += piece
+    os.close(end)
     writer.join()
+    carrying.join()
     assert found == data
     assert b"".join(piece for _, piece in backlog.notes) == data
     assert all(len(piece) <= SIZE for _, piece in backlog.notes)
-    assert os.get_blocking(sink) == is_blocking
 
 
 def test_a_pipe_that_nobody_reads_holds_no_other_up(tmp_path: Path) -> None:
