@@ -17,9 +17,10 @@ from mcpgen.cli import app
 from mcpgen.diff.report import printable
 from mcpgen.lint import Finding
 from mcpgen.view import mermaid, page
+from mcpgen.view.frames import Implementation
 from mcpgen.view.mermaid import MARK
 from mcpgen.view.page import embedded
-from mcpgen.view.session import CLIP, Row, Session, collect
+from mcpgen.view.session import CLIENTS, CLIP, Row, Session, collect
 from mcpgen.view.timing import Latency, duration, percentile, scale
 from msgspec import UNSET
 from typer.testing import CliRunner, Result
@@ -74,6 +75,19 @@ def row(*entries: dict[str, Any]) -> Row:
             "image, image, image, 2 more",
         ),
         (r.result(1, resultType="input_required"), "result", "input_required"),
+        (
+            r.result(
+                1,
+                resultType="input_required",
+                inputRequests={"a": {"method": "elicitation/create"}, "b": 7},
+            ),
+            *("result", "input_required, elicitation/create, ?"),
+        ),
+        (r.result(1, action="decline"), "result", "decline"),
+        (
+            r.result(1, action="accept", content={"city": "Oslo"}),
+            *("result", 'accept, {"city": "Oslo"}'),
+        ),
         (r.error(1, -32601, "no such"), "error", "-32601 no such"),
         ({"id": 1, "error": 7}, "error", "7"),
         ({"id": 1, "result": {}, "error": {}}, "error", "{}"),
@@ -156,9 +170,8 @@ def test_a_cut_frame_is_what_is_left_of_it() -> None:
 
 def test_who_speaks_and_which_version() -> None:
     found = session(*r.opening())
-    assert found.client is not None
     assert found.server is not None
-    assert (found.client.name, found.client.version) == ("desk", "3.1.0")
+    assert found.clients == (Implementation("desk", "3.1.0"),)
     assert (found.server.name, found.versions) == ("weather", (r.VERSION,))
     meta = {
         "io.modelcontextprotocol/protocolVersion": "V",
@@ -169,10 +182,26 @@ def test_who_speaks_and_which_version() -> None:
         r.client(0, r.request(1, "tools/list", _meta=meta)),
         r.server(0, r.result(1, tools=[], _meta=told)),
     )
-    assert found.client is not None
     assert found.server is not None
-    assert (found.client.name, found.server.name) == ("c", "s")
+    assert (found.clients[0].name, found.server.name) == ("c", "s")
     assert found.versions == ("V",)
+
+
+def test_over_http_every_client_has_its_name() -> None:
+    def named(id: int, name: str) -> dict[str, Any]:
+        ask = r.request(id, "initialize", clientInfo={"name": name, "version": "1"})
+        return r.client(id, ask, http={"exchange": id, "method": "POST"})
+
+    entries = [named(1, "desk"), named(2, "<b>"), named(3, "desk")]
+    entries += [r.server(4, r.result(1, serverInfo={"name": "weather"}))]
+    text = page(*r.parsed(r.recording(entries)))
+    assert "<b>desk</b> 1, <b>&lt;b&gt;</b> 1 and <b>weather</b>, over stdio" in text
+    assert "participant C as desk 1, #60;b#62; 1\n" in mermaid(
+        *r.parsed(r.recording(entries))
+    )
+    many = [named(id, str(id)) for id in range(100)]
+    assert len(session(*many).clients) == CLIENTS
+    assert "A client and a server, over" in page(*r.parsed(r.recording([])))
 
 
 def test_every_version_that_was_agreed_on_is_told() -> None:
@@ -273,6 +302,50 @@ def test_of_two_clients_with_one_id_the_recorder_knows_which() -> None:
     assert {latency.method: latency.unanswered for latency in found.latencies} == {
         **{"gone": 1, "a": 0, "b": 0}
     }
+
+
+def test_what_is_cancelled_is_given_up() -> None:
+    rows = session(
+        r.client(0, r.request(1, "a")),
+        r.server(0, r.request(1, "b")),
+        r.client(0, r.request("1", "c")),
+        r.client(1, r.note("notifications/cancelled", requestId=1)),
+        r.client(1, r.note("notifications/cancelled", requestId=9)),
+        r.client(1, r.note("notifications/cancelled")),
+        r.client(1, r.note("notifications/progress", requestId="1")),
+    ).rows
+    assert [row.line for row in rows if row.given_up] == [2]
+
+
+def test_of_two_clients_the_one_that_cancels_gives_up() -> None:
+    def http(exchange: int, session: str) -> dict[str, Any]:
+        headers = {"mcp-session-id": session}
+        return {"http": {"exchange": exchange, "path": "/mcp", "headers": headers}}
+
+    rows = session(
+        r.client(0, r.request(1, "a"), **http(1, "A")),
+        r.client(0, r.request(1, "a"), **http(2, "B")),
+        r.client(1, r.note("notifications/cancelled", requestId=1), **http(3, "B")),
+    ).rows
+    assert [row.given_up for row in rows] == [False, True, False]
+
+
+def test_who_hangs_up_gives_up() -> None:
+    def ended(source: str, exchange: int) -> dict[str, Any]:
+        return {"t": 1, "from": source, "http": {"exchange": exchange, "ended": True}}
+
+    recorded = [
+        r.client(0, r.request(1, "a"), http={"exchange": 1, "method": "POST"}),
+        r.client(0, r.request(1, "b"), http={"exchange": 2, "method": "POST"}),
+        ended("client", 2),
+        ended("server", 1),
+        ended("client", 1),
+    ]
+    rows = session(*recorded).rows
+    assert [row.given_up for row in rows] == [False, True, False, False, False]
+    text = mermaid(*r.parsed(r.recording(recorded)))
+    assert "C->>S: HTTP hung up" in text
+    assert "S->>C: HTTP ended" in text
 
 
 def test_long_ids_that_begin_alike_are_two() -> None:

@@ -26,8 +26,9 @@ for (const row of rows) {
   row.isAnswer = row.kind === "result" || row.kind === "error";
   row.isUnanswered = row.kind === "request" && !row.answered;
   row.isOutput = ["text", "stderr", "exit"].includes(row.kind);
+  row.isStray = row.kind === "text" && !row.http; // HTTP may carry other things: lint knows
   row.isProblem = Boolean(
-    row.failed || row.isUnanswered || row.kind === "invalid" || row.kind === "text" ||
+    row.failed || row.isUnanswered || row.kind === "invalid" || row.isStray ||
     row.code || row.http?.status >= 400 || row.marks.some((mark) => mark.severity !== "note"),
   );
 }
@@ -97,7 +98,7 @@ function fraction(ms) {
 
 function classes(row) {
   const names = ["row"];
-  if (row.isOutput) names.push("output", row.kind === "text" ? "stray" : row.kind);
+  if (row.isOutput) names.push("output", row.isStray ? "stray" : row.kind);
   else names.push(row.by);
   if (row.isAnswer) names.push("answer");
   if (row.kind === "http") names.push("http-only");
@@ -120,9 +121,10 @@ function draw(index) {
 }
 
 function spoken(row) {
-  const what = row.isOutput ? [row.kind, row.text] : [row.kind, row.method, row.detail];
-  const who = row.isOutput ? "server" : `${row.by} to ${row.by === "client" ? "server" : "client"}`;
-  const time = row.isUnanswered ? "no answer" : row.ms === undefined ? "" : `after ${duration(row.ms)}`;
+  const what = row.isOutput ? [row.kind, row.kind === "exit" ? ending(row) : row.text]
+    : row.kind === "http" ? ["HTTP", bare(row), row.http?.status] : [row.kind, row.method, row.detail];
+  const who = row.isOutput ? row.by : `${row.by} to ${row.by === "client" ? "server" : "client"}`;
+  const time = row.isUnanswered ? unanswered(row) : row.ms === undefined ? "" : `after ${duration(row.ms)}`;
   const wrong = row.marks.length ? `${row.marks.length} findings` : "";
   return visible([`${row.t.toFixed(3)} s, ${who}:`, ...what, time, wrong].filter(Boolean).join(" ").slice(0, 300));
 }
@@ -140,7 +142,7 @@ function lane(row) {
 
 function* words(row) {
   if (row.kind === "http") {
-    yield el("span", "name", el("code", "", row.http ? [row.http.method, row.http.path].filter(Boolean).join(" ") || "HTTP" : "nothing"));
+    yield el("span", "name", el("code", "", bare(row)));
   } else {
     const name = row.method || { batch: "batch", invalid: "not a message", error: "error", result: "result" }[row.kind];
     yield el("span", "name", el("code", "", name));
@@ -153,6 +155,18 @@ function* words(row) {
   if (row.http?.status) yield el("span", "http", row.http.status);
   else if (row.http?.method && row.kind !== "http") yield el("span", "http", row.http.method);
 }
+
+/** What HTTP said without a message. */
+function bare({ http, by }) {
+  if (!http) return "nothing";
+  if (http.ended && !http.status) return by === "client" ? "hung up" : "end of the answer";
+  return [http.method, http.path].filter(Boolean).join(" ") || "HTTP";
+}
+
+const unanswered = (row) => (row.given_up ? "given up" : "no answer");
+
+const ending = ({ code }) =>
+  "the server ended" + (code === undefined ? "" : code < 0 ? ` by signal ${-code}` : ` with status ${code}`);
 
 /** Where a word of the search is, if the row would not show it. */
 function* snippet(row) {
@@ -180,14 +194,13 @@ function* badges(row) {
 }
 
 function output(row) {
-  if (row.kind === "exit")
-    return el("span", "said", "the server ended", row.code === undefined ? "" : row.code < 0 ? ` by signal ${-row.code}` : ` with status ${row.code}`);
+  if (row.kind === "exit") return el("span", "said", ending(row));
   const name = row.kind === "stderr" ? "" : el("b", "", row.from === "client" ? "not JSON, by the client  " : "not JSON  ");
   return el("span", "said", name, (row.text ?? "").slice(0, 500));
 }
 
 function took(row) {
-  if (row.isUnanswered) return el("span", "took none", "no answer");
+  if (row.isUnanswered) return el("span", "took none", unanswered(row));
   if (row.ms === undefined) return el("span", "took");
   const fill = el("span", "fill");
   fill.style.width = `${(fraction(row.ms) * 100).toFixed(1)}%`;
@@ -227,7 +240,7 @@ function facts(row) {
   if (row.text) line.append(el("span", "", bytes(new Blob([row.text]).size)));
   if (row.http) {
     const { exchange, method, path, status, event, ended } = row.http;
-    const parts = [`exchange ${exchange}`, method, path, status, event === undefined ? "" : `event ${event || "without id"}`, ended ? "the end of the answer" : ""];
+    const parts = [`exchange ${exchange}`, method, path, status, event === undefined ? "" : `event ${event || "without id"}`, ended ? (row.from === "client" ? "hung up" : "the end of the answer") : ""];
     line.append(el("span", "", "HTTP: " + parts.filter(Boolean).join(" ")));
   }
   for (const other of row.pair) {

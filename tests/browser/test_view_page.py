@@ -359,6 +359,53 @@ def test_odd_names_are_found_as_lint_writes_them(key: str, show: Show) -> None:
     assert browser.call("page.textContent", ".wrong") == '"to"'
 
 
+def test_what_http_carries_besides_messages_is_no_problem_by_itself(show: Show) -> None:
+    path = "/messages?session_id=1"
+    told = {
+        "t": 1,
+        "from": "server",
+        "text": path,
+        "http": {"exchange": 1, "event": ""},
+    }
+    ended = {"exchange": 2, "ended": True}
+    browser = show(
+        r.recording(
+            [
+                {"t": 0, "from": "client", "http": {"exchange": 1, "method": "GET"}},
+                told,
+                r.client(2, r.request(1, "a"), http={"exchange": 2, "method": "POST"}),
+                {"t": 3, "from": "client", "http": ended},
+                {"t": 4, "from": "exit", "code": -9},
+            ],
+            transport="http",
+        ),
+        [],
+    )
+    assert path in labels(browser)[1]
+    assert labels(browser)[3] == "hung up"
+    assert browser.call("page.textContent", ".took.none") == "given up"
+    spoken = "[...document.querySelectorAll('button.line')].map((e) => e.ariaLabel)"
+    assert browser.look(spoken)[3:] == [
+        "3.000 s, client to server: HTTP hung up",
+        "4.000 s, server: exit the server ended by signal 9",
+    ]
+    browser.call("page.check", "#problems")
+    assert path not in " ".join(labels(browser))
+
+
+def test_lines_of_a_traceback_begin_at_one_edge(show: Show) -> None:
+    said = ["Traceback (most recent call last):", '  File "weather.py"', "x" * 500]
+    lines = [{"t": 0, "from": "stderr", "text": text} for text in said]
+    browser = show(r.recording(lines), [])
+    for width in (390, 1280):
+        browser.call("page.setViewportSize", {"width": width, "height": 800})
+        edges = browser.look(
+            "[...document.querySelectorAll('.said')]"
+            ".map((element) => Math.round(element.getBoundingClientRect().left))"
+        )
+        assert len(set(edges)) == 1
+
+
 def test_an_address_leads_to_a_line(
     show: Show, long: tuple[bytes, list[Finding]]
 ) -> None:

@@ -22,6 +22,7 @@ from msgspec import (
 )
 
 from ..diff.report import clipped
+from ..lint.words import CANCELLED
 
 FrameKind = Literal["request", "notification", "result", "error", "batch", "invalid"]
 
@@ -68,6 +69,8 @@ class Message:
     version: str = ""
     """The protocol version that it speaks, or agrees to."""
     sender: Implementation | None = None
+    cancels: str = ""
+    """The id of the request that it gives up."""
 
 
 class _Envelope(Struct):
@@ -128,6 +131,7 @@ def _asked(kind: FrameKind, id: str, method: str, params: Raw | UnsetType) -> Me
         clipped(" ".join(_subjects(found)), CLIP),
         version=_text(meta.version) or _text(version),
         sender=_implementation(found.get("clientInfo", meta.client)),
+        cancels=_id(found.get("requestId", UNSET)) if method == CANCELLED else "",
     )
 
 
@@ -159,8 +163,15 @@ def _contents(result: dict[str, Raw], is_error: bool) -> Iterator[str]:
     kind = _text(result.get("resultType"))
     if kind and kind != "complete":
         yield kind
+    asked = list(_object(result.get("inputRequests")).values())
+    for request in asked[:3]:
+        yield _text(_object(request).get("method")) or "?"
+    if len(asked) > 3:
+        yield f"{len(asked) - 3} more"
     if is_error:
         yield "isError"
+    if action := _text(result.get("action")):
+        yield action
     if version := _text(result.get("protocolVersion")):
         yield version
     for key, what in _LISTS.items():
@@ -171,17 +182,18 @@ def _contents(result: dict[str, Raw], is_error: bool) -> Iterator[str]:
     if blocks is None:
         blocks = [result["content"]] if "content" in result else []
     for block in blocks[:3]:
-        yield _block(_object(block))
+        yield _block(block)
     if len(blocks) > 3:
         yield f"{len(blocks) - 3} more"
     if not result:
         yield "empty"
 
 
-def _block(block: dict[str, Raw]) -> str:
+def _block(raw: Raw) -> str:
+    block = _object(raw)
     if "text" in block:
         return _shown(block["text"])
-    return _text(block.get("type")) or "?"
+    return _text(block.get("type")) or _shown(raw)
 
 
 def _error(error: Raw) -> str:

@@ -61,12 +61,14 @@ def mermaid(
 
 
 def _participants(header: Header, session: Session) -> Iterator[str]:
-    yield f"participant C as {_label(_name(session.client, 'client'))}"
-    yield f"participant S as {_label(_name(session.server, header.target))}"
+    clients = ", ".join(map(_name, session.clients)) or "client"
+    server = _name(session.server) if session.server else header.target
+    yield f"participant C as {_label(clients)}"
+    yield f"participant S as {_label(server)}"
 
 
-def _name(who: Implementation | None, otherwise: str) -> str:
-    return f"{who.name} {who.version}".strip() if who else otherwise
+def _name(who: Implementation) -> str:
+    return f"{who.name} {who.version}".strip()
 
 
 def _row(row: Row) -> str:
@@ -89,6 +91,8 @@ def _words(row: Row) -> Iterator[str]:
         yield "HTTP"
         if row.http is not UNSET:
             yield from (part for part in (row.http.method, row.http.path) if part)
+            if row.http.ended and row.http.status is UNSET:
+                yield "hung up" if row.source == "client" else "ended"
     if row.http is not UNSET and row.http.status is not UNSET:
         yield str(row.http.status)
     if row.kind != "http":

@@ -24,6 +24,9 @@ LATEST: Final = 1e10
 VERSIONS: Final = 5
 """Protocol versions that are told; there are not more, but a recording may say so."""
 
+CLIENTS: Final = 5
+"""Clients that are named: over HTTP there may be many."""
+
 ALIKE: Final = 100
 """Requests with the same id that wait for an answer; the oldest are forgotten."""
 
@@ -46,6 +49,8 @@ class Row(Struct, kw_only=True, omit_defaults=True):
     pair: list[int] = []
     """The lines of what it answers, and of what answers it."""
     answered: bool = False
+    given_up: bool = False
+    """Who asked does not wait any more: it cancelled the request, or hung up."""
     text: str = ""
     """The frame as it was sent, the line of stderr, the stray text."""
     size: int = 0
@@ -65,7 +70,7 @@ class Session:
     seconds: float
     latencies: tuple[Latency, ...]
     """By method, over all entries; methods that took longest together come first."""
-    client: Implementation | None
+    clients: tuple[Implementation, ...]
     server: Implementation | None
     versions: tuple[str, ...]
     """The protocol versions: over HTTP, every client has its own."""
@@ -108,8 +113,8 @@ def collect(
         entries=count,
         seconds=seconds,
         latencies=pairs.latencies(),
-        client=pairs.names.get("client"),
-        server=pairs.names.get("server"),
+        clients=tuple(pairs.clients),
+        server=pairs.server,
         versions=pairs.versions,
     )
 
@@ -196,23 +201,34 @@ class _Pairs:
     """Which response answers which request, and how long that took."""
 
     def __init__(self) -> None:
-        self.names: dict[str, Implementation] = {}
+        self.clients: dict[Implementation, None] = {}
+        self.server: Implementation | None = None
         self._wished: dict[str, None] = {}
         self._agreed: dict[str, None] = {}
         self._open: dict[tuple[Source, str], list[_Request]] = {}
         """By id; over HTTP every client has its own."""
+        self._posted: dict[int, Row] = {}
+        """The requests of HTTP whose answers have not ended, by exchange."""
         self._tallies: dict[tuple[Source, str], Tally] = {}
 
     def add(self, row: Row, said: Iterable[Message]) -> None:
         for message in said:
-            if message.sender and row.source not in self.names:
-                self.names[row.source] = message.sender
+            if message.sender and row.source != "client":
+                self.server = self.server or message.sender
+            elif message.sender and len(self.clients) < CLIENTS:
+                self.clients[message.sender] = None
             if message.version and message.kind == "request":
                 self._wished[message.version] = None
             if message.kind == "request":
                 self._asked(row, message)
             elif message.kind in ("result", "error"):
                 self._answered(row, message)
+            elif message.cancels:
+                self._cancelled(row, message.cancels)
+        if row.http is not UNSET and row.http.ended:
+            asked = self._posted.pop(row.http.exchange, None)
+            if asked and row.source == "client":
+                asked.given_up = True
 
     @property
     def versions(self) -> tuple[str, ...]:
@@ -225,6 +241,8 @@ class _Pairs:
         waiting.append(_Request(row, message.method, message.version))
         del waiting[:-ALIKE]
         self._tally(row.source, message.method).requests += 1
+        if row.http is not UNSET and row.source == "client":
+            self._posted[row.http.exchange] = row
 
     def _answered(self, row: Row, message: Message) -> None:
         asker: Source = "server" if row.source == "client" else "client"
@@ -245,6 +263,14 @@ class _Pairs:
         tally.answers += 1
         tally.errors += message.failed
         tally.milliseconds.append(took)
+
+    def _cancelled(self, row: Row, id: str) -> None:
+        """The oldest such request that is not given up; over HTTP, of this client."""
+        for request in self._open.get((row.source, id), ()):
+            asked = request.row
+            if not asked.given_up and _address(asked) == _address(row):
+                asked.given_up = True
+                return
 
     def _request(self, asker: Source, id: str, answer: Row) -> _Request | None:
         """The one that the recorder measured from, as it knows the sessions of HTTP.
@@ -280,3 +306,11 @@ class _Pairs:
 
 def _exchange(row: Row) -> int:
     return 0 if row.http is UNSET else row.http.exchange
+
+
+def _address(row: Row) -> tuple[str | UnsetType, str] | None:
+    """Where it went, and in which session: over HTTP, this tells clients apart."""
+    if row.http is UNSET:
+        return None
+    headers = {} if row.http.headers is UNSET else row.http.headers
+    return row.http.path, headers.get("mcp-session-id", "")
