@@ -192,8 +192,12 @@ def test_a_process_that_takes_too_long_is_ended(tmp_path: Path) -> None:
 
 def test_lines_are_the_same_however_they_come() -> None:
     chance = random.Random(11)
-    data = b'{"a":1}\r\n\n \t\n' + chance.randbytes(5000) + b"\nlast without an end"
-    lines = [line.strip(b" \t\r") for line in data.split(b"\n")]
+    data = (
+        b'{"a":1}\r\n\n \t\n  indented\n'
+        + chance.randbytes(5000)
+        + b"\nlast without an end"
+    )
+    lines = [line.rstrip(b" \t\r") for line in data.split(b"\n")]
     expected = [line for line in lines if line]
     for most in (1, 2, 7, 100, 10_000):
         cutter, at, found = Lines(), 0, []

@@ -69,7 +69,7 @@ class Gathering:
 
 
 class Lines:
-    """Cuts a stream into its lines, blank ones left out."""
+    """Cuts a stream into its lines: blank ones are left out, indentation is kept."""
 
     def __init__(self, largest: int = LARGEST) -> None:
         self._gathering, self._largest = Gathering(largest), largest
@@ -81,7 +81,7 @@ class Lines:
             if self._gathering.size or len(line) > self._largest:
                 self._gathering.add(line)
                 yield from self.end()
-            elif line := line.strip(_BLANK):
+            elif line := line.rstrip(_BLANK):
                 yield Frame(line, len(line))
         if rest:
             self._gathering.add(rest)
@@ -91,7 +91,7 @@ class Lines:
         frame = self._gathering.take()
         if frame.is_cut:
             yield frame
-        elif data := frame.data.strip(_BLANK):
+        elif data := frame.data.rstrip(_BLANK):
             yield Frame(data, len(data))
 
 
