@@ -105,6 +105,15 @@ def test_bytes_come_out_as_they_went_in(tmp_path: Path) -> None:
     assert entries[-1].source == "exit"
 
 
+def test_indentation_is_kept_and_hides_no_secret(tmp_path: Path) -> None:
+    text = "Traceback:\n  File x\n\tcode=abcdefgh&state=1\n  \n"
+    server = program(f"import sys; print({text!r}, file=sys.stderr)")
+    finish(tmp_path / "s.jsonl", server)
+    assert said(recorded(tmp_path / "s.jsonl")[1], "stderr") == [
+        *("Traceback:", "  File x", "\tcode=[redacted]&state=1"),
+    ]
+
+
 def test_order_pairs_and_latencies(tmp_path: Path) -> None:
     server = program(
         "import sys\n"

@@ -91,7 +91,10 @@ class Book:
         self, t: float, source: Source, frame: Frame, http: Http | UnsetType = UNSET
     ) -> None:
         """What is no message; of a very long line, its beginning."""
-        text = self.redaction.text(frame.data.decode("utf-8", "replace"))
+        said = frame.data.decode("utf-8", "replace")
+        # Secrets that a line begins with are told by where they are.
+        begun = said.lstrip()
+        text = said[: len(said) - len(begun)] + self.redaction.text(begun)
         entry = Entry(t=_round(t), source=source, text=text, http=http)
         if frame.is_cut:
             entry.cut, entry.size = True, frame.size
