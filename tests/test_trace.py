@@ -388,6 +388,18 @@ def test_a_file_is_not_overwritten(tmp_path: Path) -> None:
     assert recorded(file)[1][-1].code == 0
 
 
+@pytest.mark.parametrize("name", ["file/", "file/s/", "file/s"])
+def test_where_there_can_be_no_file(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").touch()
+    words = [*TRACE, "-o", f"{tmp_path}/{name}", "--", *CAT]
+    done = subprocess.run(
+        words, cwd=ROOT, capture_output=True, timeout=TIME_LIMIT, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith(b"error[output-unwritable] ")
+    assert b"Traceback" not in done.stderr
+
+
 @pytest.mark.parametrize("options", [(), ("--force",)])
 @pytest.mark.parametrize("exists", [True, False])
 def test_no_link_is_followed(

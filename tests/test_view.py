@@ -831,5 +831,7 @@ def test_what_is_no_recording_leaves_nothing(
     (tmp_path / "bad.jsonl").write_bytes(data)
     assert told in run("bad.jsonl", code=2).stderr
     assert sorted(os.listdir()) == ["bad.jsonl", "session.jsonl"]
-    run("missing.jsonl", code=2)
+    assert "file-unreadable" in run("missing.jsonl", code=2).stderr
+    for directory in (".", "/", str(tmp_path)):
+        assert "one of the files in it" in run(directory, code=2).stderr
     run("session.jsonl", "-o", "no/where.html", code=2)

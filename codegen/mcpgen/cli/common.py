@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
 from ..catalog import Catalog
 from ..config import FILE, Config, find_config, templates_path
-from ..diagnostics import FORMATS, CompileError, Diagnostic, sort
+from ..diagnostics import FORMATS, CompileError, Diagnostic, fail, sort
 from ..templates import Templates
 
 if TYPE_CHECKING:
@@ -77,6 +77,17 @@ def reporting(style: Format) -> Iterator[list[Diagnostic]]:
         report([problem, *notes], style)
         raise typer.Exit(2) from None
     report(notes, style)
+
+
+def opened(recording: str) -> BinaryIO:
+    """The file of a recorded session."""
+    try:
+        return open(recording, "rb")
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        hint = "name one of the files in it" if Path(recording).is_dir() else ""
+        name = Path(recording).name
+        raise fail("file-unreadable", reason, file=name, hint=hint) from None
 
 
 def report(diagnostics: Iterable[Diagnostic], style: Format) -> None:

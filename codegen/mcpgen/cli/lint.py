@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 import typer
 
 from ..diagnostics import CompileError, clip, did_you_mean, fail
-from .common import Format, reporting, spoken_here
+from .common import Format, opened, reporting, spoken_here
 from .table import table
 
 if TYPE_CHECKING:
@@ -169,12 +169,7 @@ def _opened(file: str) -> Iterator[BinaryIO]:
     if file == "-":
         yield sys.stdin.buffer
         return
-    try:
-        stream = open(file, "rb")  # noqa: SIM115
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise fail("file-unreadable", reason, file=Path(file).name) from None
-    with stream:
+    with opened(file) as stream:
         yield stream
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from os.path import splitext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
 from ..diagnostics import fail
-from .common import Format, reporting, spoken_here
+from .common import Format, opened, reporting, spoken_here
 
 if TYPE_CHECKING:
     from ..recording import Header
@@ -122,7 +123,9 @@ def _target(file: str, output: str | None, mermaid: bool) -> Path | None:
     """None: standard output."""
     if output is not None:
         return None if output == STDIO else Path(output)
-    return None if mermaid or file == STDIO else Path(file).with_suffix(PAGES)
+    if mermaid or file == STDIO:
+        return None
+    return Path(splitext(file)[0] + PAGES)
 
 
 def _refuse_strangers(target: Path, source: str, force: bool) -> None:
@@ -162,7 +165,7 @@ def _opened(file: str) -> Iterator[BinaryIO]:
     import tempfile
 
     if file != STDIO:
-        with open(file, "rb") as recording:
+        with opened(file) as recording:
             if recording.seekable():
                 yield recording
                 return

@@ -19,7 +19,10 @@ def create(path: str, *, force: bool) -> tuple[int, str]:
     `force` says so; even then the old file is not written to, but replaced.
     """
     if path.endswith("/"):
-        os.makedirs(path, mode=0o700, exist_ok=True)
+        try:
+            os.makedirs(path, mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise _unwritable(path.rstrip("/"), error) from None
     if os.path.isdir(path):
         began = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
         path = os.path.join(path, f"{began}-{os.getpid()}.jsonl")
@@ -31,9 +34,7 @@ def create(path: str, *, force: bool) -> tuple[int, str]:
     except FileExistsError:
         raise _refused(path, force) from None
     except OSError as error:
-        raise _problem(
-            "output-unwritable", path, error.strerror or str(error)
-        ) from None
+        raise _unwritable(path, error) from None
 
 
 def _is_file(path: str) -> bool:
@@ -52,6 +53,10 @@ def _refused(path: str, force: bool) -> CompileError:
         "replace it with --force, or name a directory: every session gets a file there"
     )
     return _problem("output-occupied", path, "there is a file of that name", hint)
+
+
+def _unwritable(path: str, error: OSError) -> CompileError:
+    return _problem("output-unwritable", path, error.strerror or str(error))
 
 
 def _problem(code: str, path: str, message: str, hint: str = "") -> CompileError:
