@@ -55,7 +55,8 @@ def trace(
     server say is forwarded at once, byte by byte, and recorded with time, direction
     and, for responses, the request's method and latency; so is the server's stderr.
     Signals, the end of input and the exit status pass through, too. With --http it is a
-    proxy on 127.0.0.1, which prints the URL to connect to and is ended by Ctrl-C.
+    proxy on 127.0.0.1, which prints the URL to connect to on standard error, and is
+    ended by Ctrl-C.
 
     The file is readable by you alone. Bearer tokens, cookies and the values of keys that
     look secret are redacted. In a directory, each session gets a file of its own.
