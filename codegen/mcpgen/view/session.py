@@ -208,7 +208,7 @@ class _Pairs:
         self._open: dict[tuple[Source, str], list[_Request]] = {}
         """By id; over HTTP every client has its own."""
         self._posted: dict[int, Row] = {}
-        """The requests of HTTP whose answers have not ended, by exchange."""
+        """The requests of HTTP that nobody answered yet, by exchange."""
         self._tallies: dict[tuple[Source, str], Tally] = {}
 
     def add(self, row: Row, said: Iterable[Message]) -> None:
@@ -252,6 +252,7 @@ class _Pairs:
         if message.kind == "result" and (version := message.version or request.version):
             self._agreed[version] = None
         request.row.answered = True
+        self._posted.pop(_exchange(request.row), None)
         request.row.pair = [*request.row.pair, row.line]
         row.pair = [*row.pair, request.row.line]
         took = max(row.t - request.row.t, 0) * 1000
