@@ -393,6 +393,13 @@ def test_what_http_carries_besides_messages_is_no_problem_by_itself(show: Show) 
     assert path not in " ".join(labels(browser))
 
 
+def test_where_there_is_little_room_http_still_says_what_it_said(show: Show) -> None:
+    http = {"exchange": 1, "status": 202}
+    browser = show(r.recording([{"t": 0, "from": "server", "http": http}]), [])
+    browser.call("page.setViewportSize", {"width": 390, "height": 800})
+    assert browser.look("document.querySelector('.lane').innerText") == "HTTP202"
+
+
 def test_lines_of_a_traceback_begin_at_one_edge(show: Show) -> None:
     said = ["Traceback (most recent call last):", '  File "weather.py"', "x" * 500]
     lines = [{"t": 0, "from": "stderr", "text": text} for text in said]
