@@ -243,7 +243,7 @@ function facts(row) {
     const parts = [`exchange ${exchange}`, method, path, status, event === undefined ? "" : `event ${event || "without id"}`, ended ? (row.from === "client" ? "hung up" : "the end of the answer") : ""];
     line.append(el("span", "", "HTTP: " + parts.filter(Boolean).join(" ")));
   }
-  for (const other of row.pair) {
+  for (const other of new Set(row.pair)) { // a batch may answer a batch
     const text = other < row.line ? "its request" : "its answer";
     line.append(place.has(other) ? button("", text, () => choose(place.get(other), true)) : el("span", "", `${text}: line ${other}, which is not on this page`));
   }

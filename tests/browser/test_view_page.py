@@ -400,6 +400,19 @@ def test_where_there_is_little_room_http_still_says_what_it_said(show: Show) -> 
     assert browser.look("document.querySelector('.lane').innerText") == "HTTP202"
 
 
+def test_a_batch_has_one_other_half(show: Show) -> None:
+    asked = r.client(0, [r.request(1, "a"), r.request(2, "b")])
+    browser = show(
+        r.recording([asked, r.server(1, [r.result(1), r.result(2)])]),
+        [],
+    )
+    browser.press("j", "Enter")
+    buttons = (
+        "[...document.querySelectorAll('.facts button')].map((e) => e.textContent)"
+    )
+    assert browser.look(buttons) == ["its answer"]
+
+
 def test_lines_of_a_traceback_begin_at_one_edge(show: Show) -> None:
     said = ["Traceback (most recent call last):", '  File "weather.py"', "x" * 500]
     lines = [{"t": 0, "from": "stderr", "text": text} for text in said]

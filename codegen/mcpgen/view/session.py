@@ -253,8 +253,8 @@ class _Pairs:
             self._agreed[version] = None
         request.row.answered = True
         self._posted.pop(_exchange(request.row), None)
-        request.row.pair = [*request.row.pair, row.line]
-        row.pair = [*row.pair, request.row.line]
+        request.row.pair.append(row.line)
+        row.pair.append(request.row.line)
         took = max(row.t - request.row.t, 0) * 1000
         if row.kind != "batch":
             row.method = row.method or request.method
