@@ -317,6 +317,18 @@ def test_what_is_cancelled_is_given_up() -> None:
     assert [row.line for row in rows if row.given_up] == [2]
 
 
+def test_a_subscription_need_not_be_answered() -> None:
+    found = session(
+        r.client(0, r.request(1, "subscriptions/listen")),
+        r.client(0, r.request(2, "subscriptions/listen")),
+        r.client(1, r.note("notifications/cancelled", requestId=1)),
+        r.server(2, r.result(2)),
+    )
+    assert found.unanswered == 0
+    assert [row.answered for row in found.rows] == [True, True, False, False]
+    assert [row.pair for row in found.rows] == [[], [5], [], [3]]
+
+
 def test_of_two_clients_the_one_that_cancels_gives_up() -> None:
     def http(exchange: int, session: str) -> dict[str, Any]:
         headers = {"mcp-session-id": session}

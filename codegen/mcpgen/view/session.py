@@ -10,6 +10,7 @@ from typing import Final, Literal
 from msgspec import UNSET, Struct, UnsetType, field
 
 from ..diff.report import clipped
+from ..lint.words import LISTEN
 from ..recording import Entry, Http, Source
 from .frames import CLIP as LABEL
 from .frames import FrameKind, Implementation, Message, messages
@@ -49,6 +50,7 @@ class Row(Struct, kw_only=True, omit_defaults=True):
     pair: list[int] = []
     """The lines of what it answers, and of what answers it."""
     answered: bool = False
+    """Has it an answer, or need it not have one?"""
     given_up: bool = False
     """Who asked does not wait any more: it cancelled the request, or hung up."""
     text: str = ""
@@ -241,6 +243,7 @@ class _Pairs:
         waiting.append(_Request(row, message.method, message.version))
         del waiting[:-ALIKE]
         self._tally(row.source, message.method).requests += 1
+        row.answered = row.answered or message.method == LISTEN
         if row.http is not UNSET and row.source == "client":
             self._posted[row.http.exchange] = row
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from math import ceil, log10
 
+from ..lint.words import LISTEN
 from ..recording import Source
 
 PERCENTILES = (50, 90, 99)
@@ -27,8 +28,11 @@ class Latency:
 
     @property
     def unanswered(self) -> int:
-        """Requests that nobody answered before the recording ended."""
-        return max(self.requests - self.answers, 0)
+        """Requests that nobody answered before the recording ended.
+
+        A subscription lasts until one side has enough of it: it need not be answered.
+        """
+        return 0 if self.method == LISTEN else max(self.requests - self.answers, 0)
 
 
 @dataclass
