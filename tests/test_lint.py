@@ -899,6 +899,60 @@ def test_what_must_be_refused_over_http_has_a_status() -> None:
     assert status_of(200, ask=unheard, answer=answer) == ["http-status"]
 
 
+@pytest.mark.parametrize("version", ["2025-03-26", VERSION, "2026-07-28"])
+@pytest.mark.parametrize("method", ["tools/list", "notifications/cancelled"])
+def test_a_refusal_by_http_needs_no_id(version: str, method: str) -> None:
+    """What cannot be accepted gets an error status; an error without an id may follow."""
+    params: Any = {"_meta": META} if version == "2026-07-28" else {}
+    if method == "tools/list":
+        message = client(id=1, method=method, params=params)
+    else:
+        message = client(method=method, params=params | {"requestId": 0})
+    head = {"mcp_protocol_version": version, "mcp_method": method}
+    ask, answer, ready = opened(version, tools={})
+    opening = [
+        over_http(7, ask),
+        over_http(7, answer),
+        over_http(8, ready),
+        page(8, 202),
+    ]
+    entries = [
+        *(opening if version != "2026-07-28" else ()),
+        over_http(1, message, **head),
+        page(1, 403, {"jsonrpc": "2.0", "error": {"code": -32600, "message": "?"}}),
+    ]
+    found = {each.rule for each in http_session(*entries)}
+    assert found - {"cancel-over-http"} == {"error-invalid-request"}
+
+
+def test_a_request_to_a_session_that_is_over_was_answered() -> None:
+    ask, answer, ready = opened(tools={})
+    entries = [
+        over_http(1, ask),
+        over_http(1, answer, mcp_session_id="s"),
+        over_http(2, ready, mcp_session_id="s"),
+        page(2, 202),
+        over_http(3, client(id=1, method="tools/list"), mcp_session_id="s"),
+        page(3, 404),
+    ]
+    assert http_session(*entries) == []
+
+
+def test_an_older_server_that_is_asked_for_its_era_may_answer_in_its_own_way() -> None:
+    probe = client(id=0, method="server/discover", params={"_meta": META})
+    head = {"mcp_protocol_version": "2026-07-28", "mcp_method": "server/discover"}
+    ask, answer, ready = opened("2025-03-26")
+    entries = [
+        over_http(1, probe, **head),
+        over_http(1, server(id=0, error=REFUSED)),
+        over_http(2, ask),
+        over_http(2, answer),
+        over_http(3, ready),
+        page(3, 202),
+    ]
+    assert {each.rule for each in http_session(*entries)} == {"error-method-not-found"}
+
+
 def test_a_stream_that_the_client_closes_needs_no_answer() -> None:
     call = client(id=1, method="tools/call", params={"name": "x", "_meta": META})
     head = {"mcp_method": "tools/call", "mcp_name": "x"}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec import UNSET
+
 from ..recording import Entry
 from . import frames
 from .messages import OTHER, Call, Side
@@ -117,7 +119,7 @@ def answered(
     id = frame.get("id")
     if type(id) is not int:
         if "id" not in frame or id is None:
-            _without_id(session, asker, line, side, frame, path)
+            _without_id(session, asker, line, entry, side, frame, path)
             return None
         id = frames.check_id(session.journal, line, path, id)
         if id is None:
@@ -178,17 +180,21 @@ def _without_id(
     session: Session,
     asker: Party,
     line: int,
+    entry: Entry,
     side: Side,
     frame: dict[str, Any],
     path: str,
 ) -> None:
     report = session.journal.report
     version = session.version
+    # HTTP says no to a body as a whole: what it says so with needs no id.
+    status = entry.http.status if entry.http else UNSET
+    refused = status is not UNSET and status >= 400
     if "error" in frame and version is None:
         pass  # nothing is agreed on yet: both styles will do
     elif "error" in frame and version is not None:
         style = version.traits.unreadable_id
-        if style == "null" and "id" not in frame:
+        if style == "null" and "id" not in frame and not refused:
             told = f"{version.name} wants id: null on an error without an id"
             report(ERROR_ID, line, told, f"{path}.id")
         elif style == "omitted" and "id" in frame:
@@ -201,6 +207,8 @@ def _without_id(
         frames.check_id(session.journal, line, path, None)
     if asker.unreadable and "error" in frame:
         asker.unreadable -= 1
+    elif refused and "error" in frame:
+        pass
     elif asker.notified is not None:
         told = (
             f"it answers {short(asker.notified.method)} of line {asker.notified.line}"

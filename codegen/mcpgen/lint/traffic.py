@@ -23,6 +23,7 @@ from .text import short
 from .versions import Version
 from .words import (
     CLIENT_CAPABILITIES,
+    DISCOVER,
     PROTOCOL_VERSION,
     REDACTED,
 )
@@ -216,6 +217,7 @@ class Traffic:
                 if version is not None and version.modern:
                     exchange.refused = (400, "its _meta lacks what must be there")
             exchange.requests = any("method" in m and "id" in m for m in members)
+            exchange.probes = any(m.get("method") == DISCOVER for m in members)
         elif exchange.status and "event-stream" not in exchange.type:
             for member in members:
                 self._error_status(line, exchange, member)
@@ -242,6 +244,8 @@ class Traffic:
         code = error.get("code") if isinstance(error, dict) else None
         name = version.codes.get(code, "") if type(code) is int else ""
         wanted = NAMED_STATUS.get(name, exchange.status)
+        if exchange.probes and name == "METHOD_NOT_FOUND":
+            return  # all stateless servers have it: this one is older
         if wanted != exchange.status:
             told = f"{code} comes with the status {exchange.status}, not {wanted}"
             self._report(STATUS, line, told)
@@ -281,6 +285,7 @@ class Traffic:
             gone = exchange.headers.get("mcp-session-id")
             if ended and gone is not None and gone != REDACTED:
                 self._ended.add(gone)
+            self._excuse(http.exchange, exchange)
             if gone is not None and gone != REDACTED and gone in self._sessions:
                 self._sessions.pop(gone).end()
 
@@ -369,13 +374,16 @@ class Traffic:
         closing = version is not None and version.traits.closing_cancels
         if exchange.status >= 400 or (closing and entry.source == "client"):
             # HTTP said no, or the client hung up: nothing else is to come.
-            for call in exchange.session.parties["client"].pending.values():
-                if call.entry.http and call.entry.http.exchange == http.exchange:
-                    call.excused = True
+            self._excuse(http.exchange, exchange)
         failed = exchange.opens and exchange.status >= 400
         if failed and self._nameless.discard(exchange.session):
             exchange.session.end()
         self._closed(http.exchange)
+
+    def _excuse(self, number: int, exchange: Exchange) -> None:
+        for call in exchange.session.parties["client"].pending.values():
+            if call.entry.http and call.entry.http.exchange == number:
+                call.excused = True
 
     def end(self) -> None:
         """The recording is over."""
