@@ -471,6 +471,42 @@ def test_a_level_of_logs_holds_from_its_answer_on() -> None:
     assert (found.rule, found.line) == ("log-below-level", 16)
 
 
+def test_a_token_may_come_again_when_its_request_was_given_up() -> None:
+    wanting = {"name": "forecast", "_meta": {"progressToken": "t"}}
+    task = {"taskId": "t1", "status": "working", "createdAt": "", "ttl": None}
+    task["lastUpdatedAt"] = ""
+    tasks = {"requests": {"tools": {"call": {}}}}
+
+    def progress(value: int) -> Entry:
+        params = {"progressToken": "t", "progress": value}
+        return server(method="notifications/progress", params=params)
+
+    findings = session(
+        *opened(tools={}, tasks=tasks),
+        client(id=1, method="tools/call", params=wanting),
+        progress(5),
+        client(method="notifications/cancelled", params={"requestId": 1}),
+        progress(6),
+        client(id=2, method="tools/call", params={**wanting, "task": {}}),
+        server(id=1, result={"content": []}),  # too late
+        progress(1),
+        server(id=2, result={"task": task}),
+        progress(2),
+        client(id=3, method="tools/call", params=wanting),
+        progress(1),
+        client(id=4, method="tools/call", params=wanting),
+        progress(2),
+        server(id=3, result={"content": []}),
+        server(id=4, result={"content": []}),
+        progress(3),
+    )
+    assert [(found.rule, found.line) for found in findings] == [
+        ("cancelled-answered", 10),
+        ("progress-token-reused", 16),
+        ("progress-after-end", 20),
+    ]
+
+
 def test_folklore_is_told_what_it_means() -> None:
     findings = session(*opened(), client(method="$/cancelRequest", params={}))
     assert findings[0].fix == 'did you mean "notifications/cancelled"?'
@@ -923,6 +959,21 @@ def test_a_refusal_by_http_needs_no_id(version: str, method: str) -> None:
     ]
     found = {each.rule for each in http_session(*entries)}
     assert found - {"cancel-over-http"} == {"error-invalid-request"}
+
+
+def test_what_http_refused_may_be_sent_again() -> None:
+    """As it is, when a token was fetched or a gateway is there again."""
+    wanting = {"name": "x", "_meta": {"progressToken": 1}}
+    call = client(id=1, method="tools/call", params=wanting)
+    ask, answer, ready = opened(tools={})
+    entries = [over_http(1, ask), over_http(1, answer), over_http(2, ready)]
+    entries += [page(2, 202)]
+    for number, status in enumerate((401, 503), 3):
+        entries += [over_http(number, call), page(number, status, "no")]
+    entries += [over_http(5, call), over_http(5, server(id=1, result={"content": []}))]
+    assert http_session(*entries) == []
+    again = [over_http(6, call), over_http(6, server(id=1, result={"content": []}))]
+    assert [each.rule for each in http_session(*entries, *again)] == ["id-reused"]
 
 
 def test_a_request_to_a_session_that_is_over_was_answered() -> None:

@@ -83,12 +83,11 @@ def asked(session: Session, party: Party, call: Call) -> bool:
         party.seen.add(_in_exchange(*key))
     elif key not in party.seen:
         party.seen.add(key)
-    elif key in party.pending:
-        first = party.pending[key]
+    elif (first := party.pending.get(key)) is not None and not first.excused:
         party.unreadable += 1
         _reused(session, call, f"is still in flight from line {first.line}")
         return False
-    elif not call.version.modern:
+    elif first is None and not call.version.modern:
         _reused(session, call, "was used before in this session")
     party.pending[key] = call
     if len(party.pending) > IN_FLIGHT:
