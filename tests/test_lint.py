@@ -1004,6 +1004,33 @@ def test_an_older_server_that_is_asked_for_its_era_may_answer_in_its_own_way() -
     assert {each.rule for each in http_session(*entries)} == {"error-method-not-found"}
 
 
+@pytest.mark.parametrize("version", ["2099-01-01", "draft"])
+def test_a_version_that_is_not_known_here_may_be_known_to_both(version: str) -> None:
+    ask, answer, ready = opened(version, tools={})
+    head = {"mcp_protocol_version": version}
+    entries = [over_http(1, ask), over_http(1, answer), over_http(2, ready, **head)]
+    entries += [page(2, 202), *listed(3, 1, [], **head)]
+    findings = http_session(*entries)
+    assert [each.rule for each in findings] == ["version-unknown"] * 2
+    entries += listed(4, 2, [], mcp_protocol_version=VERSION)
+    assert "http-header-mismatch" in {each.rule for each in http_session(*entries)}
+
+
+def test_a_stateless_version_of_days_to_come_need_not_be_refused() -> None:
+    meta = META | {"io.modelcontextprotocol/protocolVersion": "2099-01-01"}
+    head = {"mcp_method": "tools/call", "mcp_name": "x"}
+    entries = [
+        over_http(
+            1,
+            client(id=1, method="tools/call", params={"name": "x", "_meta": meta}),
+            mcp_protocol_version="2099-01-01",
+            **head,
+        ),
+        over_http(1, server(id=1, result={"resultType": "complete", "content": []})),
+    ]
+    assert [each.rule for each in http_session(*entries)] == ["version-unknown"]
+
+
 def test_a_stream_that_the_client_closes_needs_no_answer() -> None:
     call = client(id=1, method="tools/call", params={"name": "x", "_meta": META})
     head = {"mcp_method": "tools/call", "mcp_name": "x"}

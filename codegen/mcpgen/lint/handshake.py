@@ -182,6 +182,7 @@ class Handshake(Family):
         agreed = result.get("protocolVersion")
         if not isinstance(agreed, str):
             return  # the schema says so, too
+        session.spoken = agreed
         version = self.versions.known(agreed)
         if version is None or version.modern:
             told = f'the server answers with version "{short(agreed, 40)}"'

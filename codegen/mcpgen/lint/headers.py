@@ -92,7 +92,7 @@ class Headers(Family):
         if call.version.modern:
             wanted, whose = meta.get(PROTOCOL_VERSION), "_meta says"
         elif call.method != INITIALIZE and self.session.agreed:
-            wanted, whose = call.version.name, "agreed on was"
+            wanted, whose = self.session.spoken, "agreed on was"
         else:
             return
         given = headers.get("mcp-protocol-version")

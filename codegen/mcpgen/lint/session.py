@@ -105,6 +105,8 @@ class Session:
         self.http = http
         self.version: Version | None = None
         """The one agreed on, else the last one that a message named."""
+        self.spoken: str | None = None
+        """What the server called it when it answered initialize."""
         self.agreed = False
         """Was initialize answered?"""
         self.ready = False

@@ -156,8 +156,6 @@ class Traffic:
         exchange.opens = posted and opens(entry)
         spoken = headers.get("mcp-protocol-version")
         version = self._versions.known(spoken)
-        if spoken is not None and spoken != REDACTED and version is None:
-            exchange.refused = (400, f'the version "{short(spoken, 40)}" is none')
         if named is not None and named in self._ended:
             exchange.refused = (404, "the session is over")
         modern = version is not None and version.modern
@@ -179,6 +177,10 @@ class Traffic:
         elif posted and version is not None:
             # It was agreed on before the recording began.
             self._default.late, self._default.version = True, version
+        if spoken is not None and exchange.refused is None and version is None:
+            agreed = spoken == exchange.session.spoken
+            if not (agreed or spoken == REDACTED or self._versions.later(spoken)):
+                exchange.refused = (400, f'the version "{short(spoken, 40)}" is none')
 
     def _named(self, name: str, version: Version | None) -> Session:
         session = self._sessions.get(name)
