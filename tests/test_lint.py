@@ -471,6 +471,63 @@ def test_a_level_of_logs_holds_from_its_answer_on() -> None:
     assert (found.rule, found.line) == ("log-below-level", 16)
 
 
+EXTENDED = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {
+        "extensions": {"io.modelcontextprotocol/tasks": {}}
+    },
+}
+
+
+def test_what_an_extension_brings_is_not_judged_by_the_protocol() -> None:
+    """Tasks were of one version, and are an extension since."""
+    task = {"taskId": "t1", "status": "working"}
+    entries = [
+        client(id=1, method="tasks/get", params={"taskId": "t0", "_meta": EXTENDED}),
+        server(id=1, result={"resultType": "complete", **task}),
+        client(id=2, method="tools/call", params={"name": "x", "_meta": EXTENDED}),
+        server(id=2, result={"resultType": "task", **task}),
+        client(id=3, method="tasks/update", params={"_meta": EXTENDED}),
+        server(id=3, result={"resultType": "complete"}),
+        server(method="notifications/tasks", params=task),
+    ]
+    assert session(*entries) == []
+    # It does not bring back what else was removed.
+    findings = session(client(id=1, method="ping", params={"_meta": EXTENDED}))
+    assert findings[0].rule == "method-other-version"
+
+
+def test_without_an_extension_its_results_are_of_no_type() -> None:
+    meta = {**EXTENDED, "io.modelcontextprotocol/clientCapabilities": {}}
+    findings = session(
+        client(id=2, method="tools/call", params={"name": "x", "_meta": meta}),
+        server(id=2, result={"resultType": "task", "taskId": "t1"}),
+    )
+    assert [found.rule for found in findings] == ["result-type"]
+
+
+def test_what_a_large_request_says_of_its_client_is_kept() -> None:
+    meta = {**EXTENDED, "io.modelcontextprotocol/logLevel": "info"}
+    params = {"name": "x", "arguments": {"text": "x" * 20_000}, "_meta": meta}
+    findings = session(
+        client(id=1, method="tools/call", params=params),
+        server(method="notifications/message", params={"level": "info", "data": 1}),
+        server(id=1, result={"resultType": "task", "taskId": "t1"}),
+    )
+    assert [found.rule for found in findings] == ["method-deprecated"]
+
+
+def test_methods_of_experiments_are_not_called_unknown() -> None:
+    ask = {"protocolVersion": VERSION, "clientInfo": INFO}
+    ask["capabilities"] = {"experimental": {"example/beep": {}}}
+    _, answer, ready = opened()
+    beep = client(method="notifications/example/beep")
+    opening = client(id=0, method="initialize", params=ask)
+    assert session(opening, answer, ready, beep) == []
+    (found,) = session(*opened(), beep)
+    assert found.rule == "method-unknown"
+
+
 def test_a_token_may_come_again_when_its_request_was_given_up() -> None:
     wanting = {"name": "forecast", "_meta": {"progressToken": "t"}}
     task = {"taskId": "t1", "status": "working", "createdAt": "", "ttl": None}

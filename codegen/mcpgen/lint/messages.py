@@ -80,7 +80,8 @@ class Call:
         frame = self.entry.frame
         if frame is not UNSET and len(memoryview(frame)) > KEPT:
             self.entry = replace(self.entry, frame=UNSET, cut=True)
-            self.meta = None
+            if self.meta is not None and len(json.encode(self.meta)) > KEPT:
+                self.meta = None
             self.method = self.method[:KEPT_NAME]
 
     def reread(self) -> dict[str, Any] | None:

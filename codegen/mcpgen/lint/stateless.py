@@ -19,6 +19,7 @@ from .words import (
     FILTERS,
     LISTEN,
     PROTOCOL_VERSION,
+    RESULT_TYPES,
     SUBSCRIPTION_ID,
     UPDATED,
 )
@@ -97,8 +98,6 @@ FILTER = Rule(
     whole=True,
 )
 
-TYPES: Final = ("complete", "input_required")
-
 
 class Stateless(Family):
     """What each request and result carries."""
@@ -145,14 +144,15 @@ class Stateless(Family):
         if kind == "input_required":
             self._question(answer, call, result)
         elif isinstance(kind, str) and not self._extended(call):
-            told = f'"{short(kind, 40)}" is none of {", ".join(TYPES)}'
+            told = f'"{short(kind, 40)}" is none of {", ".join(RESULT_TYPES)}'
             where = f"{answer.path}.result.resultType"
             self.report(RESULT_TYPE, answer.line, told, where)
 
     def _extended(self, call: Call) -> bool:
         """Has the client an extension, which may bring more types?"""
-        capabilities = (call.meta or {}).get(CLIENT_CAPABILITIES)
-        return declared(capabilities, ("extensions",))
+        if call.meta is None:
+            return True  # that was too large to be kept
+        return declared(call.meta.get(CLIENT_CAPABILITIES), ("extensions",))
 
     def _question(self, answer: Answer, call: Call, result: dict[str, Any]) -> None:
         line, where = answer.line, f"{answer.path}.result"
