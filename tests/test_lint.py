@@ -528,6 +528,81 @@ def test_methods_of_experiments_are_not_called_unknown() -> None:
     assert found.rule == "method-unknown"
 
 
+@pytest.mark.parametrize(
+    ("offered", "asked", "missing"),
+    [
+        ({}, {}, None),
+        ({}, {"mode": "form"}, None),
+        ({}, {"mode": "url"}, "$.params.mode"),
+        ({"applyDefaults": True}, {"mode": "form"}, None),
+        ({"url": {}}, {}, "$.params"),
+        ({"url": {}}, {"mode": "form"}, "$.params.mode"),
+        ({"url": {}}, {"mode": "url"}, None),
+        ({"url": {}, "form": {}}, {}, None),
+    ],
+)
+def test_a_client_is_asked_in_a_mode_that_it_declared(
+    offered: Any, asked: Any, missing: str | None
+) -> None:
+    wish = {"protocolVersion": VERSION, "clientInfo": INFO}
+    wish["capabilities"] = {"elicitation": offered}
+    _, answer, ready = opened()
+    form = {"requestedSchema": {"type": "object", "properties": {}}}
+    url = {"url": "https://example.com", "elicitationId": "1"}
+    params = {"message": "?"} | asked | (url if asked == {"mode": "url"} else form)
+    findings = session(
+        client(id=0, method="initialize", params=wish),
+        answer,
+        ready,
+        server(id=1, method="elicitation/create", params=params),
+        client(id=1, result={"action": "cancel"}),
+    )
+    expected = [("capability-parameter", 5, missing)] if missing else []
+    assert told(findings) == expected
+
+
+@pytest.mark.parametrize(
+    ("version", "method", "code", "rule", "fix"),
+    [
+        (VERSION, "tools/call", -32002, "error-folklore", "isError"),
+        (VERSION, "prompts/get", -32002, "error-folklore", "-32602"),
+        (VERSION, "resources/read", -32002, "error-resource-not-found", "URIs"),
+        (VERSION, "resources/read", -32001, "error-folklore", "-32002 for a resource"),
+        ("2026-07-28", "resources/read", -32001, "error-folklore", "-32602 for a res"),
+        ("2026-07-28", "tools/call", -32002, "error-other-version", "this version"),
+        ("2026-07-28", "tools/call", -32050, "error-other", "-32768"),
+        (VERSION, "tools/call", -32050, "error-other", "documentation"),
+    ],
+)
+def test_a_code_means_something_in_its_version_and_for_its_method(
+    version: str, method: str, code: int, rule: str, fix: str
+) -> None:
+    opening, params = opened(tools={}, prompts={}, resources={}), {"uri": "a:b"}
+    params["name"] = "x"
+    if version != VERSION:
+        opening, params = [], params | {"_meta": META}
+    *_, found = session(
+        *opening,
+        client(id=1, method=method, params=params),
+        server(id=1, error={"code": code, "message": "?"}),
+    )
+    assert found.rule == rule
+    assert fix in found.fix
+
+
+def test_a_request_state_may_be_older_than_the_recording() -> None:
+    params = {"name": "x", "_meta": META, "requestState": "s0"}
+    asked = {"resultType": "input_required", "requestState": "s1"}
+    again = client(id=2, method="tools/call", params=params)
+    assert session(replace(again)) != []
+    findings = session(
+        client(id=1, method="tools/call", params=params),
+        server(id=1, result=asked),
+        again,
+    )
+    assert told(findings)[:1] == [("request-state", 4, "$.params.requestState")]
+
+
 def test_a_token_may_come_again_when_its_request_was_given_up() -> None:
     wanting = {"name": "forecast", "_meta": {"progressToken": "t"}}
     task = {"taskId": "t1", "status": "working", "createdAt": "", "ttl": None}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from .capabilities import parts
 from .handshake import VERSION_UNKNOWN
@@ -104,6 +104,8 @@ class Stateless(Family):
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
+        self._asked = False
+        """Was a client asked for anything? Before that, a state is of an earlier session."""
         self._states = Seen()
         self._blind = False
         """May there be states that were not recorded?"""
@@ -126,7 +128,7 @@ class Stateless(Family):
                 where = f"{call.path}.params._meta"
                 self.report(VERSION_UNKNOWN, call.line, told, where)
         state = call.params.get("requestState") if call.params else None
-        blind = self._blind or self.session.parties["server"].lost
+        blind = self._blind or not self._asked or self.session.parties["server"].lost
         if isinstance(state, str) and not (blind or state in self._states):
             told = "no input_required result had this requestState"
             where = f"{call.path}.params.requestState"
@@ -155,6 +157,7 @@ class Stateless(Family):
         return declared(call.meta.get(CLIENT_CAPABILITIES), ("extensions",))
 
     def _question(self, answer: Answer, call: Call, result: dict[str, Any]) -> None:
+        self._asked = True
         line, where = answer.line, f"{answer.path}.result"
         results = call.row.results if call.row is not None else ()
         if call.row is not None and not any("InputRequired" in n for n, _ in results):
@@ -180,7 +183,7 @@ class Stateless(Family):
             missing = [("", row.client_capability)]
             if declared(capabilities, row.client_capability):
                 found = parts(method, params, row, capabilities)
-                missing = [(f".params.{at}", path) for at, path in found]
+                missing = [(f".params{at}", path) for at, path in found]
             for at, path in missing:
                 told = f"{method} needs {'.'.join(path)}, which the request did not declare"
                 at = f"{where}.inputRequests[{shown(key)}]{at}"
