@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from mcpgen.catalog import Catalog
 from mcpgen.cli import app
@@ -145,6 +146,10 @@ def header(transport: Any = "stdio") -> Header:
     return Header(
         recording=1, mcpgen="0", transport=transport, target="t", started="s", raw=True
     )
+
+
+def encoded(lines: Iterable[Any]) -> bytes:
+    return b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
 
 
 def session(*entries: Entry) -> list[Finding]:
@@ -1441,7 +1446,11 @@ def test_sarif_has_what_the_standard_requires() -> None:
 
 @pytest.mark.parametrize(
     ("file", "uri"),
-    [("a b/ü.jsonl", "a%20b/%C3%BC.jsonl"), ("/home/somebody/s.jsonl", "s.jsonl")],
+    [
+        ("a b/ü.jsonl", "a%20b/%C3%BC.jsonl"),
+        ("/home/somebody/s.jsonl", "s.jsonl"),
+        ("no utf-8 \udcff.jsonl", "no%20utf-8%20%FF.jsonl"),
+    ],
 )
 def test_sarif_names_files_relatively(file: str, uri: str) -> None:
     found = Finding("id-reused", "error", 2, "$", "m")
@@ -1570,6 +1579,16 @@ def test_mistakes_are_explained(tmp_path: Path) -> None:
     assert "file-unreadable" in run(str(tmp_path), code=2).stderr
     assert "did you mean" in run("--version", "2025-11-26", BAD, code=2).stderr
     assert "tells its version itself" in run("--version", VERSION, BAD, code=2).stderr
+
+
+def test_what_github_would_obey_is_visible() -> None:
+    """Its commands begin a line, after blanks; an older form stands anywhere."""
+    named = [" ::set-output name=x::1", "::error::no", "x ##[set-output name=x;]1"]
+    lines = [header(), *(client(id=n, method=name) for n, name in enumerate(named))]
+    text = run("-", input=encoded(lines), code=1).stdout
+    assert "set-output" in text
+    assert not [line for line in text.splitlines() if line.lstrip().startswith("::")]
+    assert "##[" not in text
 
 
 def test_what_a_terminal_would_obey_is_visible() -> None:
