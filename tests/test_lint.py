@@ -608,6 +608,17 @@ def test_a_request_state_may_be_older_than_the_recording() -> None:
     assert told(findings)[:1] == [("request-state", 4, "$.params.requestState")]
 
 
+def test_a_subscription_that_is_given_up_at_once_needs_no_acknowledgement() -> None:
+    listen = {"notifications": {}, "_meta": META}
+    meta = {"io.modelcontextprotocol/subscriptionId": 1}
+    findings = session(
+        client(id=1, method="subscriptions/listen", params=listen),
+        client(method="notifications/cancelled", params={"requestId": 1}),
+        server(id=1, result={"resultType": "complete", "_meta": meta}),
+    )
+    assert findings == []
+
+
 def test_a_token_may_come_again_when_its_request_was_given_up() -> None:
     wanting = {"name": "forecast", "_meta": {"progressToken": "t"}}
     task = {"taskId": "t1", "status": "working", "createdAt": "", "ttl": None}
@@ -1546,6 +1557,13 @@ def test_what_cannot_be_read_is_said_and_what_came_before_is_told(
         assert place in result.stderr
         if layout in ("json", "sarif"):
             json.loads(result.stdout)
+
+
+def test_recordings_in_one_file_are_told_apart() -> None:
+    good = (RECORDINGS / "id-reused/good.jsonl").read_bytes()
+    result = run("-", input=good + good, code=2)
+    line = good.count(b"\n") + 1
+    assert f"stdin:{line}\n  another recording begins here" in result.stderr
 
 
 def test_what_editors_add_to_a_recording_is_passed_over() -> None:

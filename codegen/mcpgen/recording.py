@@ -137,11 +137,21 @@ def _entries(file: BinaryIO, shown: str) -> Iterator[tuple[int, Entry]]:
                 continue
             if unended:
                 return
+            told = clip(str(error))
+            hint = "the lines before it can be read when the rest is cut off"
+            if _begins(line):
+                told = "another recording begins here"
+                hint = "a file holds one: split it before this line"
             problem = Diagnostic(
-                "recording-damaged",
-                clip(str(error)),
-                file=shown,
-                hint="the lines before it can be read when the rest is cut off",
-                line=number,
+                "recording-damaged", told, file=shown, hint=hint, line=number
             )
             raise CompileError([problem]) from None
+
+
+def _begins(line: bytes) -> bool:
+    """Is it the header of a recording?"""
+    try:
+        _HEADER.decode(line.removeprefix(MARK))
+    except (DecodeError, UnicodeDecodeError):
+        return False
+    return True

@@ -262,6 +262,6 @@ class Subscriptions(Family):
         call = answer.call
         if call is not None and call.method == LISTEN and call.key is not None:
             found = self._open.pop(call.key, None)
-            if found is not None and not found.acknowledged:
+            if not (found is None or found.acknowledged or call.cancelled):
                 told = "it is over without an acknowledgement"
                 self.report(UNACKNOWLEDGED, answer.line, told, answer.path)
