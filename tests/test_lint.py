@@ -1124,6 +1124,18 @@ def test_what_http_refused_may_be_sent_again() -> None:
     assert [each.rule for each in http_session(*entries, *again)] == ["id-reused"]
 
 
+def test_what_answers_an_exchange_that_was_not_recorded_is_not_judged() -> None:
+    progress = {"progressToken": 1, "progress": 1}
+    said = server(method="notifications/progress", params=progress)
+    http = Http(exchange=1, event="")
+    entries = [
+        replace(said, http=http),
+        replace(server(id=1, result={"content": []}), http=http),
+        by_http(1, "server", ended=True),
+    ]
+    assert http_session(*entries) == []
+
+
 def test_a_request_to_a_session_that_is_over_was_answered() -> None:
     ask, answer, ready = opened(tools={})
     entries = [

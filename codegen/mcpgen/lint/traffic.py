@@ -124,7 +124,7 @@ class Traffic:
             self._begin(line, entry)
         exchange = self._exchanges.get(http.exchange)
         if exchange is None:
-            return self._default
+            return None  # it began before the recording did
         if http.status is not UNSET:
             self._answered(line, entry, exchange)
         if exchange.foreign or is_page(exchange, entry):
