@@ -1578,6 +1578,14 @@ def test_recordings_in_one_file_are_told_apart() -> None:
     assert f"stdin:{line}\n  another recording begins here" in result.stderr
 
 
+def test_nothing_is_nested_too_deeply_to_be_told() -> None:
+    nested = b'{"t": 0, "from": "client", "frame": ' + b"[" * 100_000 + b"]" * 100_000
+    assert "not-a-recording" in run("-", input=nested + b"}\n", code=2).stderr
+    good = (RECORDINGS / "id-reused/good.jsonl").read_bytes()
+    result = run("-", input=good + nested + b"}\n" + good, code=2)
+    assert "recording-damaged" in result.stderr
+
+
 def test_what_editors_add_to_a_recording_is_passed_over() -> None:
     first, rest = Path(GOOD).read_bytes().split(b"\n", 1)
     text = MARK + first + b"\r\n\n" + rest + b"\n  \n"
