@@ -1516,6 +1516,14 @@ MARK = b"\xef\xbb\xbf"
 PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
 
 
+def test_single_messages_are_of_the_version_that_is_told() -> None:
+    """Whatever they say themselves."""
+    listen = {"method": "subscriptions/listen", "params": {"_meta": META}}
+    text = json.dumps({"jsonrpc": "2.0", "id": 1, **listen})
+    said = run("--version", VERSION, "-", input=text, code=1).stdout
+    assert "method-other-version" in said
+
+
 @pytest.mark.parametrize(
     "text", [MARK + PING, b"\n" + PING, b'\r\n{\r\n"jsonrpc":"2.0",' + PING[17:]]
 )
