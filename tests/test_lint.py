@@ -303,6 +303,15 @@ def test_without_jsonschema_what_can_be_done_is_done(
     assert len(glance) == len(exact) == 1
 
 
+def test_keys_that_a_pattern_allows_are_not_called_unknown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "jsonschema", None)
+    schema: Any = {"additionalProperties": False, "properties": {"a": {}}}
+    assert problems(schema, {"a": 1, "b": 2}) == [("$.b", "not allowed")]
+    assert problems(schema | {"patternProperties": {"b": {}}}, {"a": 1, "b": 2}) == []
+
+
 def test_refused_prompts_are_compared_with_their_listing() -> None:
     prompt = {"name": "review", "arguments": [{"name": "code", "required": True}]}
     findings = session(
@@ -1696,6 +1705,7 @@ HEADERS = {
     [
         ({}, {}, []),
         ({"mcp_param_region": "[redacted]", "mcp_param_page": "2.0"}, {}, []),
+        ({}, {"region": "https://[redacted]@example.com"}, []),
         ({"mcp_param_region": "Oslo"}, {}, [("http-header-mismatch", ".region")]),
         ({"mcp_param_region": "=?base64?/?="}, {}, [("http-header-mismatch", ".region")]),
         ({"mcp_param_page": "two"}, {}, [("http-header-mismatch", ".page")]),
