@@ -1266,6 +1266,22 @@ def test_requests_that_nobody_answers_are_not_kept_for_ever() -> None:
     assert seen == 4_999
 
 
+def test_an_answer_to_one_of_very_many_requests_is_the_first() -> None:
+    numbers = range(1, 2_000)
+    asked = [
+        client(id=n, method="ping", params={"_meta": {"progressToken": n}})
+        for n in numbers
+    ]
+    progress = {"progressToken": 1, "progress": 1}
+    findings = session(
+        *opened(),
+        *asked,
+        server(method="notifications/progress", params=progress),
+        *(server(id=n, result={}) for n in numbers),
+    )
+    assert {found.rule for found in findings} == {"unanswered"}
+
+
 def test_ids_that_were_seen() -> None:
     rng = random.Random(7)
     seen, model = Seen(), set[int | str]()

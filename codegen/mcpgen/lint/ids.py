@@ -8,7 +8,7 @@ from msgspec import UNSET
 
 from ..recording import Entry
 from . import frames
-from .messages import OTHER, Call, Side
+from .messages import OTHER, Call, Key, Side
 from .rule import Rule
 from .seen import Id
 from .session import IN_FLIGHT, Family, Party, Session
@@ -80,7 +80,7 @@ def asked(session: Session, party: Party, call: Call) -> bool:
     id: Any = call.id
     key = call.key = session.scoped(call, id)
     if isinstance(key, tuple):
-        party.seen.add(_in_exchange(*key))
+        party.seen.add(_name(key))
     elif key not in party.seen:
         party.seen.add(key)
     elif (first := party.pending.get(key)) is not None and not first.excused:
@@ -91,13 +91,15 @@ def asked(session: Session, party: Party, call: Call) -> bool:
         _reused(session, call, "was used before in this session")
     party.pending[key] = call
     if len(party.pending) > IN_FLIGHT:
-        unanswered(session, party.pending.pop(next(iter(party.pending))))
+        oldest = next(iter(party.pending))
+        unanswered(session, party.pending.pop(oldest))
+        party.forgotten.add(_name(oldest))
     return True
 
 
-def _in_exchange(exchange: int, id: Id) -> str:
-    """By what an id is remembered that is known in its exchange only."""
-    return f"{id!r} of exchange {exchange}"
+def _name(key: Key) -> Id:
+    """By what an id is remembered, also one that is known in its exchange only."""
+    return f"{key[1]!r} of exchange {key[0]}" if isinstance(key, tuple) else key
 
 
 def _reused(session: Session, call: Call, why: str) -> None:
@@ -158,10 +160,13 @@ def _unknown(
     """Say what is wrong with an answer; the request that must be meant, if there is one."""
     report = session.journal.report
     exchange = entry.http.exchange if entry.http else -1
+    names = id, _name((exchange, id))
+    if any(name in asker.forgotten for name in names):
+        return None
     other: Id | None = str(id) if isinstance(id, int) else None
     if isinstance(id, str) and id.isascii() and id.isdigit() and len(id) < 20:
         other = int(id)
-    if id in asker.seen or _in_exchange(exchange, id) in asker.seen:
+    if any(name in asker.seen for name in names):
         told = f"the request {shown(id)} was answered before"
         report(TWICE, line, told, f"{path}.id")
         return None

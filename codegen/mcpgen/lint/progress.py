@@ -92,7 +92,7 @@ class Progress(Family):
         self._active: dict[Side, dict[Key, Call]] = {"client": {}, "server": {}}
         """Of each side: token → the request that wants it."""
         self._blind = False
-        """May there be tokens that were not recorded?"""
+        """May there be tokens that were not recorded, or are forgotten?"""
         self._ended: dict[Side, Seen] = {"client": Seen(), "server": Seen()}
 
     def request(self, call: Call) -> None:
@@ -114,6 +114,7 @@ class Progress(Family):
         active[key] = call
         if len(active) > IN_FLIGHT:
             del active[next(iter(active))]
+            self._blind = True
 
     def _waits(self, call: Call) -> bool:
         """Is it in flight, and not given up or gone on as a task?"""

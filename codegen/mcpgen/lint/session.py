@@ -55,6 +55,8 @@ class Party:
         """Its requests that are not answered yet."""
         self.seen = Seen()
         """The ids of all its requests."""
+        self.forgotten = Seen()
+        """The ids of requests that were too many to wait for."""
         self.refused: dict[Id, None] = {}
         """The ids of what was too broken to be a request: it may be answered all the same."""
         self.unreadable = 0
