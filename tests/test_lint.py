@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from mcpgen.catalog import Catalog
 from mcpgen.cli import app
@@ -145,6 +146,10 @@ def header(transport: Any = "stdio") -> Header:
     return Header(
         recording=1, mcpgen="0", transport=transport, target="t", started="s", raw=True
     )
+
+
+def encoded(lines: Iterable[Any]) -> bytes:
+    return b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
 
 
 def session(*entries: Entry) -> list[Finding]:
@@ -296,6 +301,15 @@ def test_without_jsonschema_what_can_be_done_is_done(
     monkeypatch.setitem(__import__("sys").modules, "jsonschema", None)
     glance = problems(TOOLS[0]["inputSchema"], arguments)
     assert len(glance) == len(exact) == 1
+
+
+def test_keys_that_a_pattern_allows_are_not_called_unknown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "jsonschema", None)
+    schema: Any = {"additionalProperties": False, "properties": {"a": {}}}
+    assert problems(schema, {"a": 1, "b": 2}) == [("$.b", "not allowed")]
+    assert problems(schema | {"patternProperties": {"b": {}}}, {"a": 1, "b": 2}) == []
 
 
 def test_refused_prompts_are_compared_with_their_listing() -> None:
@@ -469,6 +483,185 @@ def test_a_level_of_logs_holds_from_its_answer_on() -> None:
     assert [found.rule for found in session(*fine)] == ["unanswered"]
     (found,) = session(*fine, server(id=3, result={}), log("info"))
     assert (found.rule, found.line) == ("log-below-level", 16)
+
+
+EXTENDED = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {
+        "extensions": {"io.modelcontextprotocol/tasks": {}}
+    },
+}
+
+
+def test_what_an_extension_brings_is_not_judged_by_the_protocol() -> None:
+    """Tasks were of one version, and are an extension since."""
+    task = {"taskId": "t1", "status": "working"}
+    entries = [
+        client(id=1, method="tasks/get", params={"taskId": "t0", "_meta": EXTENDED}),
+        server(id=1, result={"resultType": "complete", **task}),
+        client(id=2, method="tools/call", params={"name": "x", "_meta": EXTENDED}),
+        server(id=2, result={"resultType": "task", **task}),
+        client(id=3, method="tasks/update", params={"_meta": EXTENDED}),
+        server(id=3, result={"resultType": "complete"}),
+        server(method="notifications/tasks", params=task),
+    ]
+    assert session(*entries) == []
+    # It does not bring back what else was removed.
+    findings = session(client(id=1, method="ping", params={"_meta": EXTENDED}))
+    assert findings[0].rule == "method-other-version"
+
+
+def test_without_an_extension_its_results_are_of_no_type() -> None:
+    meta = {**EXTENDED, "io.modelcontextprotocol/clientCapabilities": {}}
+    findings = session(
+        client(id=2, method="tools/call", params={"name": "x", "_meta": meta}),
+        server(id=2, result={"resultType": "task", "taskId": "t1"}),
+    )
+    assert [found.rule for found in findings] == ["result-type"]
+
+
+def test_what_a_large_request_says_of_its_client_is_kept() -> None:
+    meta = {**EXTENDED, "io.modelcontextprotocol/logLevel": "info"}
+    params = {"name": "x", "arguments": {"text": "x" * 20_000}, "_meta": meta}
+    findings = session(
+        client(id=1, method="tools/call", params=params),
+        server(method="notifications/message", params={"level": "info", "data": 1}),
+        server(id=1, result={"resultType": "task", "taskId": "t1"}),
+    )
+    assert [found.rule for found in findings] == ["method-deprecated"]
+
+
+def test_methods_of_experiments_are_not_called_unknown() -> None:
+    ask = {"protocolVersion": VERSION, "clientInfo": INFO}
+    ask["capabilities"] = {"experimental": {"example/beep": {}}}
+    _, answer, ready = opened()
+    beep = client(method="notifications/example/beep")
+    opening = client(id=0, method="initialize", params=ask)
+    assert session(opening, answer, ready, beep) == []
+    (found,) = session(*opened(), beep)
+    assert found.rule == "method-unknown"
+
+
+@pytest.mark.parametrize(
+    ("offered", "asked", "missing"),
+    [
+        ({}, {}, None),
+        ({}, {"mode": "form"}, None),
+        ({}, {"mode": "url"}, "$.params.mode"),
+        ({"applyDefaults": True}, {"mode": "form"}, None),
+        ({"url": {}}, {}, "$.params"),
+        ({"url": {}}, {"mode": "form"}, "$.params.mode"),
+        ({"url": {}}, {"mode": "url"}, None),
+        ({"url": {}, "form": {}}, {}, None),
+    ],
+)
+def test_a_client_is_asked_in_a_mode_that_it_declared(
+    offered: Any, asked: Any, missing: str | None
+) -> None:
+    wish = {"protocolVersion": VERSION, "clientInfo": INFO}
+    wish["capabilities"] = {"elicitation": offered}
+    _, answer, ready = opened()
+    form = {"requestedSchema": {"type": "object", "properties": {}}}
+    url = {"url": "https://example.com", "elicitationId": "1"}
+    params = {"message": "?"} | asked | (url if asked == {"mode": "url"} else form)
+    findings = session(
+        client(id=0, method="initialize", params=wish),
+        answer,
+        ready,
+        server(id=1, method="elicitation/create", params=params),
+        client(id=1, result={"action": "cancel"}),
+    )
+    expected = [("capability-parameter", 5, missing)] if missing else []
+    assert told(findings) == expected
+
+
+@pytest.mark.parametrize(
+    ("version", "method", "code", "rule", "fix"),
+    [
+        (VERSION, "tools/call", -32002, "error-folklore", "isError"),
+        (VERSION, "prompts/get", -32002, "error-folklore", "-32602"),
+        (VERSION, "resources/read", -32002, "error-resource-not-found", "URIs"),
+        (VERSION, "resources/read", -32001, "error-folklore", "-32002 for a resource"),
+        ("2026-07-28", "resources/read", -32001, "error-folklore", "-32602 for a res"),
+        ("2026-07-28", "tools/call", -32002, "error-other-version", "this version"),
+        ("2026-07-28", "tools/call", -32050, "error-other", "-32768"),
+        (VERSION, "tools/call", -32050, "error-other", "documentation"),
+    ],
+)
+def test_a_code_means_something_in_its_version_and_for_its_method(
+    version: str, method: str, code: int, rule: str, fix: str
+) -> None:
+    opening, params = opened(tools={}, prompts={}, resources={}), {"uri": "a:b"}
+    params["name"] = "x"
+    if version != VERSION:
+        opening, params = [], params | {"_meta": META}
+    *_, found = session(
+        *opening,
+        client(id=1, method=method, params=params),
+        server(id=1, error={"code": code, "message": "?"}),
+    )
+    assert found.rule == rule
+    assert fix in found.fix
+
+
+def test_a_request_state_may_be_older_than_the_recording() -> None:
+    params = {"name": "x", "_meta": META, "requestState": "s0"}
+    asked = {"resultType": "input_required", "requestState": "s1"}
+    again = client(id=2, method="tools/call", params=params)
+    assert session(replace(again)) != []
+    findings = session(
+        client(id=1, method="tools/call", params=params),
+        server(id=1, result=asked),
+        again,
+    )
+    assert told(findings)[:1] == [("request-state", 4, "$.params.requestState")]
+
+
+def test_a_subscription_that_is_given_up_at_once_needs_no_acknowledgement() -> None:
+    listen = {"notifications": {}, "_meta": META}
+    meta = {"io.modelcontextprotocol/subscriptionId": 1}
+    findings = session(
+        client(id=1, method="subscriptions/listen", params=listen),
+        client(method="notifications/cancelled", params={"requestId": 1}),
+        server(id=1, result={"resultType": "complete", "_meta": meta}),
+    )
+    assert findings == []
+
+
+def test_a_token_may_come_again_when_its_request_was_given_up() -> None:
+    wanting = {"name": "forecast", "_meta": {"progressToken": "t"}}
+    task = {"taskId": "t1", "status": "working", "createdAt": "", "ttl": None}
+    task["lastUpdatedAt"] = ""
+    tasks = {"requests": {"tools": {"call": {}}}}
+
+    def progress(value: int) -> Entry:
+        params = {"progressToken": "t", "progress": value}
+        return server(method="notifications/progress", params=params)
+
+    findings = session(
+        *opened(tools={}, tasks=tasks),
+        client(id=1, method="tools/call", params=wanting),
+        progress(5),
+        client(method="notifications/cancelled", params={"requestId": 1}),
+        progress(6),
+        client(id=2, method="tools/call", params={**wanting, "task": {}}),
+        server(id=1, result={"content": []}),  # too late
+        progress(1),
+        server(id=2, result={"task": task}),
+        progress(2),
+        client(id=3, method="tools/call", params=wanting),
+        progress(1),
+        client(id=4, method="tools/call", params=wanting),
+        progress(2),
+        server(id=3, result={"content": []}),
+        server(id=4, result={"content": []}),
+        progress(3),
+    )
+    assert [(found.rule, found.line) for found in findings] == [
+        ("cancelled-answered", 10),
+        ("progress-token-reused", 16),
+        ("progress-after-end", 20),
+    ]
 
 
 def test_folklore_is_told_what_it_means() -> None:
@@ -899,6 +1092,114 @@ def test_what_must_be_refused_over_http_has_a_status() -> None:
     assert status_of(200, ask=unheard, answer=answer) == ["http-status"]
 
 
+@pytest.mark.parametrize("version", ["2025-03-26", VERSION, "2026-07-28"])
+@pytest.mark.parametrize("method", ["tools/list", "notifications/cancelled"])
+def test_a_refusal_by_http_needs_no_id(version: str, method: str) -> None:
+    """What cannot be accepted gets an error status; an error without an id may follow."""
+    params: Any = {"_meta": META} if version == "2026-07-28" else {}
+    if method == "tools/list":
+        message = client(id=1, method=method, params=params)
+    else:
+        message = client(method=method, params=params | {"requestId": 0})
+    head = {"mcp_protocol_version": version, "mcp_method": method}
+    ask, answer, ready = opened(version, tools={})
+    opening = [
+        over_http(7, ask),
+        over_http(7, answer),
+        over_http(8, ready),
+        page(8, 202),
+    ]
+    entries = [
+        *(opening if version != "2026-07-28" else ()),
+        over_http(1, message, **head),
+        page(1, 403, {"jsonrpc": "2.0", "error": {"code": -32600, "message": "?"}}),
+    ]
+    found = {each.rule for each in http_session(*entries)}
+    assert found - {"cancel-over-http"} == {"error-invalid-request"}
+
+
+def test_what_http_refused_may_be_sent_again() -> None:
+    """As it is, when a token was fetched or a gateway is there again."""
+    wanting = {"name": "x", "_meta": {"progressToken": 1}}
+    call = client(id=1, method="tools/call", params=wanting)
+    ask, answer, ready = opened(tools={})
+    entries = [over_http(1, ask), over_http(1, answer), over_http(2, ready)]
+    entries += [page(2, 202)]
+    for number, status in enumerate((401, 503), 3):
+        entries += [over_http(number, call), page(number, status, "no")]
+    entries += [over_http(5, call), over_http(5, server(id=1, result={"content": []}))]
+    assert http_session(*entries) == []
+    again = [over_http(6, call), over_http(6, server(id=1, result={"content": []}))]
+    assert [each.rule for each in http_session(*entries, *again)] == ["id-reused"]
+
+
+def test_what_answers_an_exchange_that_was_not_recorded_is_not_judged() -> None:
+    progress = {"progressToken": 1, "progress": 1}
+    said = server(method="notifications/progress", params=progress)
+    http = Http(exchange=1, event="")
+    entries = [
+        replace(said, http=http),
+        replace(server(id=1, result={"content": []}), http=http),
+        by_http(1, "server", ended=True),
+    ]
+    assert http_session(*entries) == []
+
+
+def test_a_request_to_a_session_that_is_over_was_answered() -> None:
+    ask, answer, ready = opened(tools={})
+    entries = [
+        over_http(1, ask),
+        over_http(1, answer, mcp_session_id="s"),
+        over_http(2, ready, mcp_session_id="s"),
+        page(2, 202),
+        over_http(3, client(id=1, method="tools/list"), mcp_session_id="s"),
+        page(3, 404),
+    ]
+    assert http_session(*entries) == []
+
+
+def test_an_older_server_that_is_asked_for_its_era_may_answer_in_its_own_way() -> None:
+    probe = client(id=0, method="server/discover", params={"_meta": META})
+    head = {"mcp_protocol_version": "2026-07-28", "mcp_method": "server/discover"}
+    ask, answer, ready = opened("2025-03-26")
+    entries = [
+        over_http(1, probe, **head),
+        over_http(1, server(id=0, error=REFUSED)),
+        over_http(2, ask),
+        over_http(2, answer),
+        over_http(3, ready),
+        page(3, 202),
+    ]
+    assert {each.rule for each in http_session(*entries)} == {"error-method-not-found"}
+
+
+@pytest.mark.parametrize("version", ["2099-01-01", "draft"])
+def test_a_version_that_is_not_known_here_may_be_known_to_both(version: str) -> None:
+    ask, answer, ready = opened(version, tools={})
+    head = {"mcp_protocol_version": version}
+    entries = [over_http(1, ask), over_http(1, answer), over_http(2, ready, **head)]
+    entries += [page(2, 202), *listed(3, 1, [], **head)]
+    findings = http_session(*entries)
+    assert [each.rule for each in findings] == ["version-unknown"] * 2
+    entries += listed(4, 2, [], mcp_protocol_version=VERSION)
+    assert "http-header-mismatch" in {each.rule for each in http_session(*entries)}
+
+
+def test_a_stateless_version_of_days_to_come_need_not_be_refused() -> None:
+    meta = META | {"io.modelcontextprotocol/protocolVersion": "2099-01-01"}
+    head = {"mcp_method": "tools/call", "mcp_name": "x"}
+    entries = [
+        over_http(
+            1,
+            client(id=1, method="tools/call", params={"name": "x", "_meta": meta}),
+            mcp_protocol_version="2099-01-01",
+            **head,
+        ),
+        over_http(1, server(id=1, result={"resultType": "complete", "content": []})),
+    ]
+    assert [each.rule for each in http_session(*entries)] == ["version-unknown"]
+
+
 def test_a_stream_that_the_client_closes_needs_no_answer() -> None:
     call = client(id=1, method="tools/call", params={"name": "x", "_meta": META})
     head = {"mcp_method": "tools/call", "mcp_name": "x"}
@@ -963,6 +1264,22 @@ def test_requests_that_nobody_answers_are_not_kept_for_ever() -> None:
         assert found.rule == "unanswered"
         seen += 1
     assert seen == 4_999
+
+
+def test_an_answer_to_one_of_very_many_requests_is_the_first() -> None:
+    numbers = range(1, 2_000)
+    asked = [
+        client(id=n, method="ping", params={"_meta": {"progressToken": n}})
+        for n in numbers
+    ]
+    progress = {"progressToken": 1, "progress": 1}
+    findings = session(
+        *opened(),
+        *asked,
+        server(method="notifications/progress", params=progress),
+        *(server(id=n, result={}) for n in numbers),
+    )
+    assert {found.rule for found in findings} == {"unanswered"}
 
 
 def test_ids_that_were_seen() -> None:
@@ -1177,7 +1494,11 @@ def test_sarif_has_what_the_standard_requires() -> None:
 
 @pytest.mark.parametrize(
     ("file", "uri"),
-    [("a b/ü.jsonl", "a%20b/%C3%BC.jsonl"), ("/home/somebody/s.jsonl", "s.jsonl")],
+    [
+        ("a b/ü.jsonl", "a%20b/%C3%BC.jsonl"),
+        ("/home/somebody/s.jsonl", "s.jsonl"),
+        ("no utf-8 \udcff.jsonl", "no%20utf-8%20%FF.jsonl"),
+    ],
 )
 def test_sarif_names_files_relatively(file: str, uri: str) -> None:
     found = Finding("id-reused", "error", 2, "$", "m")
@@ -1218,6 +1539,14 @@ def test_single_messages(tmp_path: Path) -> None:
 
 MARK = b"\xef\xbb\xbf"
 PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+
+
+def test_single_messages_are_of_the_version_that_is_told() -> None:
+    """Whatever they say themselves."""
+    listen = {"method": "subscriptions/listen", "params": {"_meta": META}}
+    text = json.dumps({"jsonrpc": "2.0", "id": 1, **listen})
+    said = run("--version", VERSION, "-", input=text, code=1).stdout
+    assert "method-other-version" in said
 
 
 @pytest.mark.parametrize(
@@ -1275,6 +1604,21 @@ def test_what_cannot_be_read_is_said_and_what_came_before_is_told(
             json.loads(result.stdout)
 
 
+def test_recordings_in_one_file_are_told_apart() -> None:
+    good = (RECORDINGS / "id-reused/good.jsonl").read_bytes()
+    result = run("-", input=good + good, code=2)
+    line = good.count(b"\n") + 1
+    assert f"stdin:{line}\n  another recording begins here" in result.stderr
+
+
+def test_nothing_is_nested_too_deeply_to_be_told() -> None:
+    nested = b'{"t": 0, "from": "client", "frame": ' + b"[" * 100_000 + b"]" * 100_000
+    assert "not-a-recording" in run("-", input=nested + b"}\n", code=2).stderr
+    good = (RECORDINGS / "id-reused/good.jsonl").read_bytes()
+    result = run("-", input=good + nested + b"}\n" + good, code=2)
+    assert "recording-damaged" in result.stderr
+
+
 def test_what_editors_add_to_a_recording_is_passed_over() -> None:
     first, rest = Path(GOOD).read_bytes().split(b"\n", 1)
     text = MARK + first + b"\r\n\n" + rest + b"\n  \n"
@@ -1306,6 +1650,16 @@ def test_mistakes_are_explained(tmp_path: Path) -> None:
     assert "file-unreadable" in run(str(tmp_path), code=2).stderr
     assert "did you mean" in run("--version", "2025-11-26", BAD, code=2).stderr
     assert "tells its version itself" in run("--version", VERSION, BAD, code=2).stderr
+
+
+def test_what_github_would_obey_is_visible() -> None:
+    """Its commands begin a line, after blanks; an older form stands anywhere."""
+    named = [" ::set-output name=x::1", "::error::no", "x ##[set-output name=x;]1"]
+    lines = [header(), *(client(id=n, method=name) for n, name in enumerate(named))]
+    text = run("-", input=encoded(lines), code=1).stdout
+    assert "set-output" in text
+    assert not [line for line in text.splitlines() if line.lstrip().startswith("::")]
+    assert "##[" not in text
 
 
 def test_what_a_terminal_would_obey_is_visible() -> None:
@@ -1367,6 +1721,7 @@ HEADERS = {
     [
         ({}, {}, []),
         ({"mcp_param_region": "[redacted]", "mcp_param_page": "2.0"}, {}, []),
+        ({}, {"region": "https://[redacted]@example.com"}, []),
         ({"mcp_param_region": "Oslo"}, {}, [("http-header-mismatch", ".region")]),
         ({"mcp_param_region": "=?base64?/?="}, {}, [("http-header-mismatch", ".region")]),
         ({"mcp_param_page": "two"}, {}, [("http-header-mismatch", ".page")]),

@@ -95,6 +95,7 @@ class Entry(Struct, kw_only=True, omit_defaults=True):
 
 _HEADER = json.Decoder(Header)
 _ENTRY = json.Decoder(Entry)
+_UNREADABLE = (DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def read(file: BinaryIO, shown: str) -> tuple[Header, Iterator[tuple[int, Entry]]]:
@@ -106,7 +107,7 @@ def read(file: BinaryIO, shown: str) -> tuple[Header, Iterator[tuple[int, Entry]
     line = file.readline(HEADER_BYTES)
     try:
         header = _HEADER.decode(line.removeprefix(MARK))
-    except (DecodeError, UnicodeDecodeError) as error:
+    except _UNREADABLE as error:
         told = f"the first line is no header of a recording: {clip(str(error))}"
         raise fail(
             "not-a-recording",
@@ -129,7 +130,7 @@ def _entries(file: BinaryIO, shown: str) -> Iterator[tuple[int, Entry]]:
     for number, line in enumerate(file, 2):
         try:
             yield number, decode(line)
-        except (DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except _UNREADABLE as error:
             unended = not line.endswith(b"\n") and not isinstance(
                 error, ValidationError
             )
@@ -137,11 +138,21 @@ def _entries(file: BinaryIO, shown: str) -> Iterator[tuple[int, Entry]]:
                 continue
             if unended:
                 return
+            told = clip(str(error))
+            hint = "the lines before it can be read when the rest is cut off"
+            if _begins(line):
+                told = "another recording begins here"
+                hint = "a file holds one: split it before this line"
             problem = Diagnostic(
-                "recording-damaged",
-                clip(str(error)),
-                file=shown,
-                hint="the lines before it can be read when the rest is cut off",
-                line=number,
+                "recording-damaged", told, file=shown, hint=hint, line=number
             )
             raise CompileError([problem]) from None
+
+
+def _begins(line: bytes) -> bool:
+    """Is it the header of a recording?"""
+    try:
+        _HEADER.decode(line.removeprefix(MARK))
+    except _UNREADABLE:
+        return False
+    return True

@@ -91,7 +91,8 @@ def _at_a_glance(schema: dict[str, Any], value: Any) -> Iterator[tuple[str, str]
     for key, item in value.items():
         at = f"$.{short(key)}"
         if key not in properties:
-            if schema.get("additionalProperties") is False:
+            closed = schema.get("additionalProperties") is False
+            if closed and "patternProperties" not in schema:
                 yield at, "not allowed"
             continue
         wanted = properties[key].get("type") if isinstance(properties[key], dict) else 0

@@ -33,7 +33,7 @@ PARAMETER = Rule(
     "a parameter that the other side did not declare",
     "Some capabilities have parts: modes of elicitation, tools in sampling, tasks. Each is declared for "
     "itself.",
-    "leave the parameter out for a side that did not declare its part",
+    "leave the parameter out, or use a mode that was declared",
     whole=True,
 )
 
@@ -66,7 +66,7 @@ class Capabilities(Family):
         if call.params is not None and capabilities is not None:
             for where, path in parts(call.method, call.params, row, capabilities):
                 told = f"the {other} did not declare {'.'.join(path)}"
-                at = f"{call.path}.params.{where}"
+                at = f"{call.path}.params{where}"
                 self.report(PARAMETER, call.line, told, at)
 
     def _not_offered(self, call: Call, other: Side, path: tuple[str, ...]) -> None:
@@ -120,23 +120,23 @@ def needs(row: Row, owner: Side) -> tuple[str, ...] | None:
 def parts(
     method: str, params: dict[str, Any], row: Row, capabilities: Any
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The params that were not declared, each with the capability that it needs."""
-    if "mode" in params and method == "elicitation/create":
-        mode = params["mode"]
+    """Paths in the params to what was not declared, each with what it needs."""
+    if method == "elicitation/create":
+        mode = params.get("mode", "form")
         offered = capabilities.get("elicitation") if _is_object(capabilities) else None
-        # An empty declaration means forms, as before there were modes.
-        implied = mode == "form" and offered == {}
+        # A declaration without modes means forms, as before there were any.
+        implied = mode == "form" and not declared(offered, ("url",))
         known = mode in ("form", "url")
         if known and not implied and not declared(offered, (mode,)):
-            yield "mode", ("elicitation", mode)
+            yield ".mode" if "mode" in params else "", ("elicitation", mode)
     if method == "sampling/createMessage":
         for key in ("tools", "toolChoice"):
             if key in params and not declared(capabilities, ("sampling", "tools")):
-                yield key, ("sampling", "tools")
+                yield f".{key}", ("sampling", "tools")
     if "task" in params and any(name == "CreateTaskResult" for name, _ in row.results):
         path = ("tasks", "requests", *method.split("/"))
         if not declared(capabilities, path):
-            yield "task", path
+            yield ".task", path
 
 
 def _is_object(value: object) -> bool:

@@ -12,7 +12,7 @@ from .rule import Rule
 from .session import Family
 from .text import short, who_has
 from .versions import Version, declared
-from .words import CALL, DISCOVER, INITIALIZE, PING, READ
+from .words import CALL, DISCOVER, GET_PROMPT, INITIALIZE, PING, READ
 
 INVALID = Rule(
     "error-invalid",
@@ -107,8 +107,9 @@ FOLKLORE_CODE = Rule(
     "warning",
     "an error code that only articles know",
     "-32001, -32002 and -32003 are told to mean that a resource, a tool or a prompt failed or was not "
-    "found. No version says so; some libraries use them for other things, such as timeouts.",
-    "-32602 for what does not exist; a result with isError for a tool that failed",
+    "found. No version says so, but that older ones have -32002 for resources; some libraries use them "
+    "for other things, such as timeouts.",
+    "-32602 for a tool or prompt that does not exist; a result with isError for a tool that failed",
 )
 OWN_CODE = Rule(
     "error-other",
@@ -144,6 +145,8 @@ BY_NAME: Final = {
 }
 """What a version calls a code → the rule that explains it."""
 FOLKLORE_CODES: Final = (-32001, -32002, -32003)
+RESERVED: Final = range(-32099, -32019)
+"""Codes that stateless versions keep for themselves."""
 
 
 class Errors(Family):
@@ -213,7 +216,8 @@ class Errors(Family):
         asked = f"{short(call.method)} (line {call.line}): " if call else ""
         told = f"{asked}{code} {message}".rstrip()
         name = version.codes.get(code)
-        if name is None:
+        strange = code in FOLKLORE_CODES and call and call.method in (CALL, GET_PROMPT)
+        if name is None or strange:
             self._strange(answer, code, told, version)
             return
         self._data(answer, error, name, version)
@@ -248,14 +252,21 @@ class Errors(Family):
 
     def _strange(self, answer: Answer, code: int, told: str, version: Version) -> None:
         where = f"{answer.path}.error.code"
+        call, not_found = answer.call, version.traits.resource_not_found
         others = [each for each in self.versions if code in each.codes]
-        if others:
+        if others and version not in others:
             name = others[-1].codes[code].replace("_", " ").lower()
             names = ", ".join(each.name for each in others)
             told += f": {name} in {names}, not in {version.name}"
             self.report(OTHER_VERSION_CODE, answer.line, told, where)
         elif code in FOLKLORE_CODES:
-            self.report(FOLKLORE_CODE, answer.line, told, where)
+            fix = f"{not_found} for a resource that does not exist"
+            reads = call is not None and call.method == READ
+            self.report(FOLKLORE_CODE, answer.line, told, where, fix if reads else "")
+        elif version.modern and code in RESERVED:
+            told += ": it is kept for the protocol, which does not define it"
+            fix = "use a code of your own that is not between -32768 and -32000"
+            self.report(OWN_CODE, answer.line, told, where, fix)
         else:
             self.report(OWN_CODE, answer.line, told, where)
 

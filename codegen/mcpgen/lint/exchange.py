@@ -34,6 +34,8 @@ class Exchange:
         """Is initialize in it?"""
         self.requests = False
         """Is a request in it, and not only notifications and responses?"""
+        self.probes = False
+        """Does it ask whether the server is a stateless one?"""
         self.messages = False
         self.refused: tuple[int, str] | None = None
         """The status that it has to be refused with, and why, if it must be."""

@@ -21,8 +21,11 @@ _LEVELS: Final = {"error": "error", "warning": "warning", "note": "notice"}
 
 
 def line(text: str, limit: int = WIDTH) -> str:
-    """Text on one line, without anything that a terminal obeys."""
-    return clipped(printable(text[: 10 * limit]), limit)
+    """Text on one line, without anything that a terminal obeys, or GitHub."""
+    shown = clipped(printable(text[: 10 * limit]), limit).replace("##[", "##\\x5b")
+    if shown.lstrip().startswith("::"):
+        shown = shown.replace("::", "\\x3a:", 1)
+    return shown
 
 
 def as_text(

@@ -139,6 +139,7 @@ class Handshake(Family):
         params = call.params or {}
         self._wanted = params.get("protocolVersion")
         session.parties["client"].capabilities = params.get("capabilities")
+        session.extend(params.get("capabilities"))
         if isinstance(self._wanted, str) and self.versions.known(self._wanted) is None:
             told = f'the client asks for version "{short(self._wanted, 40)}"'
             where = f"{call.path}.params.protocolVersion"
@@ -177,11 +178,13 @@ class Handshake(Family):
         if call is None or call is not self._opening or type(result) is not dict:
             return
         session.parties["server"].capabilities = result.get("capabilities")
+        session.extend(result.get("capabilities"))
         session.agreed = True
         where = f"{answer.path}.result.protocolVersion"
         agreed = result.get("protocolVersion")
         if not isinstance(agreed, str):
             return  # the schema says so, too
+        session.spoken = agreed
         version = self.versions.known(agreed)
         if version is None or version.modern:
             told = f'the server answers with version "{short(agreed, 40)}"'

@@ -92,7 +92,7 @@ class Headers(Family):
         if call.version.modern:
             wanted, whose = meta.get(PROTOCOL_VERSION), "_meta says"
         elif call.method != INITIALIZE and self.session.agreed:
-            wanted, whose = call.version.name, "agreed on was"
+            wanted, whose = self.session.spoken, "agreed on was"
         else:
             return
         given = headers.get("mcp-protocol-version")
@@ -113,7 +113,7 @@ class Headers(Family):
                 return  # what is not a request need not repeat its method
             told = f"{short(call.method)} lacks {name}"
             self.report(HEADER_MISSING, call.line, told, at)
-        elif given not in (value, REDACTED) and meaning(given) != value:
+        elif not (_hidden(given, value) or value in (given, meaning(given))):
             told = f'{name} is "{short(given)}", the body has "{short(value)}"'
             self.report(HEADER_MISMATCH, call.line, told, at)
 
@@ -138,7 +138,7 @@ class Headers(Family):
 
 def _same(given: str, value: Any) -> bool:
     """Does a header repeat an argument, as far as the recorder let it be seen?"""
-    if given == REDACTED or value == REDACTED:
+    if _hidden(given, value):
         return True
     if isinstance(value, bool):
         return given == ("true" if value else "false")
@@ -148,6 +148,11 @@ def _same(given: str, value: Any) -> bool:
                 return bool(read(given) == value)
         return False
     return isinstance(value, str) and meaning(given) == value
+
+
+def _hidden(*values: Any) -> bool:
+    """Is a part of one of them redacted, so that they cannot be compared?"""
+    return any(isinstance(value, str) and REDACTED in value for value in values)
 
 
 def _json(value: Any) -> str:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec import UNSET
+
 from ..recording import Entry
 from . import frames
-from .messages import OTHER, Call, Side
+from .messages import OTHER, Call, Key, Side
 from .rule import Rule
 from .seen import Id
 from .session import IN_FLIGHT, Family, Party, Session
@@ -78,25 +80,26 @@ def asked(session: Session, party: Party, call: Call) -> bool:
     id: Any = call.id
     key = call.key = session.scoped(call, id)
     if isinstance(key, tuple):
-        party.seen.add(_in_exchange(*key))
+        party.seen.add(_name(key))
     elif key not in party.seen:
         party.seen.add(key)
-    elif key in party.pending:
-        first = party.pending[key]
+    elif (first := party.pending.get(key)) is not None and not first.excused:
         party.unreadable += 1
         _reused(session, call, f"is still in flight from line {first.line}")
         return False
-    elif not call.version.modern:
+    elif first is None and not call.version.modern:
         _reused(session, call, "was used before in this session")
     party.pending[key] = call
     if len(party.pending) > IN_FLIGHT:
-        unanswered(session, party.pending.pop(next(iter(party.pending))))
+        oldest = next(iter(party.pending))
+        unanswered(session, party.pending.pop(oldest))
+        party.forgotten.add(_name(oldest))
     return True
 
 
-def _in_exchange(exchange: int, id: Id) -> str:
-    """By what an id is remembered that is known in its exchange only."""
-    return f"{id!r} of exchange {exchange}"
+def _name(key: Key) -> Id:
+    """By what an id is remembered, also one that is known in its exchange only."""
+    return f"{key[1]!r} of exchange {key[0]}" if isinstance(key, tuple) else key
 
 
 def _reused(session: Session, call: Call, why: str) -> None:
@@ -117,7 +120,7 @@ def answered(
     id = frame.get("id")
     if type(id) is not int:
         if "id" not in frame or id is None:
-            _without_id(session, asker, line, side, frame, path)
+            _without_id(session, asker, line, entry, side, frame, path)
             return None
         id = frames.check_id(session.journal, line, path, id)
         if id is None:
@@ -157,10 +160,13 @@ def _unknown(
     """Say what is wrong with an answer; the request that must be meant, if there is one."""
     report = session.journal.report
     exchange = entry.http.exchange if entry.http else -1
+    names = id, _name((exchange, id))
+    if any(name in asker.forgotten for name in names):
+        return None
     other: Id | None = str(id) if isinstance(id, int) else None
     if isinstance(id, str) and id.isascii() and id.isdigit() and len(id) < 20:
         other = int(id)
-    if id in asker.seen or _in_exchange(exchange, id) in asker.seen:
+    if any(name in asker.seen for name in names):
         told = f"the request {shown(id)} was answered before"
         report(TWICE, line, told, f"{path}.id")
         return None
@@ -178,17 +184,21 @@ def _without_id(
     session: Session,
     asker: Party,
     line: int,
+    entry: Entry,
     side: Side,
     frame: dict[str, Any],
     path: str,
 ) -> None:
     report = session.journal.report
     version = session.version
+    # HTTP says no to a body as a whole: what it says so with needs no id.
+    status = entry.http.status if entry.http else UNSET
+    refused = status is not UNSET and status >= 400
     if "error" in frame and version is None:
         pass  # nothing is agreed on yet: both styles will do
     elif "error" in frame and version is not None:
         style = version.traits.unreadable_id
-        if style == "null" and "id" not in frame:
+        if style == "null" and "id" not in frame and not refused:
             told = f"{version.name} wants id: null on an error without an id"
             report(ERROR_ID, line, told, f"{path}.id")
         elif style == "omitted" and "id" in frame:
@@ -201,6 +211,8 @@ def _without_id(
         frames.check_id(session.journal, line, path, None)
     if asker.unreadable and "error" in frame:
         asker.unreadable -= 1
+    elif refused and "error" in frame:
+        pass
     elif asker.notified is not None:
         told = (
             f"it answers {short(asker.notified.method)} of line {asker.notified.line}"

@@ -230,6 +230,8 @@ class Linter:
     def _version_of(self, session: Session, call: Call) -> Version:
         versions = self.journal.versions
         version = None
+        if self._version is not None:
+            return versions.get(self._version)
         if call.meta is not None and PROTOCOL_VERSION in call.meta:
             # Only stateless versions say it there.
             version = versions.known(call.meta[PROTOCOL_VERSION])
@@ -243,7 +245,7 @@ class Linter:
             if not session.agreed:
                 session.version = version
             return version
-        if call.method == INITIALIZE and self._version is None:
+        if call.method == INITIALIZE:
             wanted = call.params.get("protocolVersion") if call.params else None
             version = versions.known(wanted)
             if version is not None and not version.modern:

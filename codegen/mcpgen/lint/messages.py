@@ -27,7 +27,8 @@ class Call:
 
     __slots__ = (
         *("line", "entry", "sender", "method", "id", "path", "key", "params", "meta"),
-        *("version", "row", "cancelled", "excused", "garbled", "token", "about"),
+        *("version", "row", "cancelled", "excused", "garbled", "token", "progress"),
+        "about",
     )
 
     def __init__(
@@ -62,6 +63,8 @@ class Call:
         """Are there params, but no object?"""
         self.token: Id | None = None
         """What it wants its progress reported with."""
+        self.progress = float("-inf")
+        """As far as was reported."""
         self.about: str | None = None
         """The name of the tool or prompt, or the address, that it is about."""
 
@@ -77,7 +80,8 @@ class Call:
         frame = self.entry.frame
         if frame is not UNSET and len(memoryview(frame)) > KEPT:
             self.entry = replace(self.entry, frame=UNSET, cut=True)
-            self.meta = None
+            if self.meta is not None and len(json.encode(self.meta)) > KEPT:
+                self.meta = None
             self.method = self.method[:KEPT_NAME]
 
     def reread(self) -> dict[str, Any] | None:

@@ -11,7 +11,7 @@ from .rule import Rule
 from .session import Family, Session
 from .text import short, who_has
 from .versions import Check, Row
-from .words import CLIENT_CAPABILITIES, INITIALIZED, PROTOCOL_VERSION
+from .words import CLIENT_CAPABILITIES, INITIALIZED, PROTOCOL_VERSION, RESULT_TYPES
 
 FOLKLORE_METHOD = Rule(
     "method-folklore",
@@ -121,6 +121,8 @@ class Methods(Family):
     def request(self, call: Call) -> None:
         """Look up a request."""
         row = call.row
+        if call.version.modern and call.meta is not None:
+            self.session.extend(call.meta.get(CLIENT_CAPABILITIES))
         if row is None:
             self._stranger(call)
             return
@@ -148,6 +150,10 @@ class Methods(Family):
         call = answer.call
         if call is None or call.row is None or answer.entry.cut:
             return
+        if call.version.traits.input_required and isinstance(result, dict):
+            kind = result.get("resultType", "complete")
+            if isinstance(kind, str) and kind not in RESULT_TYPES:
+                return  # what an extension brings, or `result-type` tells
         results = call.row.results
         if len(results) == 1 and not call.version.traits.input_required:
             issues = results[0][1](result, "$.result")
@@ -202,13 +208,20 @@ class Methods(Family):
             fix = f'did you mean "{meant}"?' if meant else "end the connection instead"
             self.report(FOLKLORE_METHOD, call.line, f"there is no {name}", where, fix)
         elif others := self.versions.having(method):
+            if self._is_extended(method):
+                return
             told = f"{version.name} has no {name}; {who_has(others)}"
             self.report(OTHER_VERSION, call.line, told, where)
-        else:
+        elif not self.session.extensions:
             known = [*version.requests, *version.notifications]
             told = f"no version has {name}"
             hint = did_you_mean(method, known)
             self.report(UNKNOWN_METHOD, call.line, told, where, hint)
+
+    def _is_extended(self, method: str) -> bool:
+        """Is it one that left the protocol, and came back as an extension?"""
+        area = method.removeprefix("notifications/").partition("/")[0]
+        return any(id.rpartition("/")[2] == area for id in self.session.extensions)
 
 
 def _is_meta(issue: Any) -> bool:

@@ -89,10 +89,10 @@ class Progress(Family):
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
-        self._active: dict[Side, dict[Key, float]] = {"client": {}, "server": {}}
-        """Of each side's requests: token → the progress so far."""
+        self._active: dict[Side, dict[Key, Call]] = {"client": {}, "server": {}}
+        """Of each side: token → the request that wants it."""
         self._blind = False
-        """May there be tokens that were not recorded?"""
+        """May there be tokens that were not recorded, or are forgotten?"""
         self._ended: dict[Side, Seen] = {"client": Seen(), "server": Seen()}
 
     def request(self, call: Call) -> None:
@@ -105,15 +105,22 @@ class Progress(Family):
             return
         active = self._active[call.sender]
         key = self.session.scoped(call, token)
-        if key in active:
+        if key in active and self._waits(active[key]):
             told = f"the token {shown(token)} belongs to a request in flight"
             where = f"{call.path}.params._meta.progressToken"
             self.report(TOKEN_REUSED, call.line, told, where)
             return
         call.token = token
-        active[key] = float("-inf")
+        active[key] = call
         if len(active) > IN_FLIGHT:
             del active[next(iter(active))]
+            self._blind = True
+
+    def _waits(self, call: Call) -> bool:
+        """Is it in flight, and not given up or gone on as a task?"""
+        party = self.session.parties[call.sender]
+        waits = call.key is not None and party.pending.get(call.key) is call
+        return waits and not (call.cancelled or call.excused)
 
     def notification(self, call: Call) -> None:
         """Progress of something that the other side asked for."""
@@ -123,19 +130,17 @@ class Progress(Family):
         if token is None:
             return
         asker = OTHER[call.sender]
-        active = self._active[asker]
-        key = self.session.scoped(call, token)
-        so_far = active.get(key)
-        if so_far is None:
+        request = self._active[asker].get(self.session.scoped(call, token))
+        if request is None:
             self._stray(call, token, asker)
             return
         progress = call.params.get("progress")
         if type(progress) is int or type(progress) is float:
-            if progress <= so_far:
-                told = f"{progress} after {so_far}"
+            if progress <= request.progress:
+                told = f"{progress} after {request.progress}"
                 where = f"{call.path}.params.progress"
                 self.report(NOT_INCREASING, call.line, told, where)
-            active[key] = progress
+            request.progress = progress
 
     def _stray(self, call: Call, token: int | str, asker: Side) -> None:
         where = f"{call.path}.params.progressToken"
@@ -153,8 +158,10 @@ class Progress(Family):
             return
         if type(result) is dict and "task" in result:
             return
-        self._active[call.sender].pop(self.session.scoped(call, call.token), None)
-        self._ended[call.sender].add(call.token)
+        active, key = self._active[call.sender], self.session.scoped(call, call.token)
+        if active.get(key) is call:  # and not of one that came after it
+            del active[key]
+            self._ended[call.sender].add(call.token)
 
     def refusal(self, answer: Answer, error: Any) -> None:
         """No more progress."""

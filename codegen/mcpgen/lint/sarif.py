@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import PurePath
 from typing import Any, Final
@@ -49,7 +50,7 @@ def as_sarif(findings: Iterable[Finding], file: PurePath) -> Iterator[str]:
 def _uri(file: PurePath) -> str:
     """Relative, as the services want it: an absolute path tells of a machine."""
     parts = file.parts if not file.is_absolute() else (file.name,)
-    return "/".join(quote(part) for part in parts) or "stdin"
+    return "/".join(quote(os.fsencode(part)) for part in parts) or "stdin"
 
 
 def _rule(rule: Rule) -> dict[str, Any]:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from itertools import islice
 from typing import Any, Final
 
 from .finding import Finding
 from .listings import Listings
 from .messages import OTHER, Answer, Call, Key, Side
 from .rule import Rule
-from .seen import Id, Seen, usable
+from .seen import Id, Seen, compact, usable
 from .versions import Version, Versions
 
 IN_FLIGHT: Final = 1_000
 """Requests that wait for an answer at the same time; more are not believed in."""
+EXTENSIONS: Final = 100
+"""More of a session are not noted."""
 
 
 class Journal:
@@ -52,6 +55,8 @@ class Party:
         """Its requests that are not answered yet."""
         self.seen = Seen()
         """The ids of all its requests."""
+        self.forgotten = Seen()
+        """The ids of requests that were too many to wait for."""
         self.refused: dict[Id, None] = {}
         """The ids of what was too broken to be a request: it may be answered all the same."""
         self.unreadable = 0
@@ -105,6 +110,8 @@ class Session:
         self.http = http
         self.version: Version | None = None
         """The one agreed on, else the last one that a message named."""
+        self.spoken: str | None = None
+        """What the server called it when it answered initialize."""
         self.agreed = False
         """Was initialize answered?"""
         self.ready = False
@@ -114,6 +121,8 @@ class Session:
         self.late = False
         """Had it begun before the recording did?"""
         self.parties: dict[Side, Party] = {"client": Party(), "server": Party()}
+        self.extensions: set[str] = set()
+        """What a side has beyond the protocol."""
         self.listings = Listings()
         self.families: list[Family] = []
         self.on_request: list[Callable[[Call], None]] = []
@@ -134,6 +143,13 @@ class Session:
                 self.on_result.append(family.result)
             if kind.refusal is not Family.refusal:
                 self.on_refusal.append(family.refusal)
+
+    def extend(self, capabilities: Any) -> None:
+        """A side says what it can: note what is none of the protocol."""
+        for key in ("extensions", "experimental"):
+            found = capabilities.get(key) if isinstance(capabilities, dict) else None
+            if isinstance(found, dict) and len(self.extensions) < EXTENSIONS:
+                self.extensions.update(compact(id) for id in islice(found, EXTENSIONS))
 
     def scoped(self, call: Call, id: Id) -> Key:
         """An id, or a token, where it counts.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from .capabilities import parts
 from .handshake import VERSION_UNKNOWN
@@ -19,6 +19,7 @@ from .words import (
     FILTERS,
     LISTEN,
     PROTOCOL_VERSION,
+    RESULT_TYPES,
     SUBSCRIPTION_ID,
     UPDATED,
 )
@@ -97,14 +98,14 @@ FILTER = Rule(
     whole=True,
 )
 
-TYPES: Final = ("complete", "input_required")
-
 
 class Stateless(Family):
     """What each request and result carries."""
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
+        self._asked = False
+        """Was a client asked for anything? Before that, a state is of an earlier session."""
         self._states = Seen()
         self._blind = False
         """May there be states that were not recorded?"""
@@ -127,7 +128,7 @@ class Stateless(Family):
                 where = f"{call.path}.params._meta"
                 self.report(VERSION_UNKNOWN, call.line, told, where)
         state = call.params.get("requestState") if call.params else None
-        blind = self._blind or self.session.parties["server"].lost
+        blind = self._blind or not self._asked or self.session.parties["server"].lost
         if isinstance(state, str) and not (blind or state in self._states):
             told = "no input_required result had this requestState"
             where = f"{call.path}.params.requestState"
@@ -145,16 +146,18 @@ class Stateless(Family):
         if kind == "input_required":
             self._question(answer, call, result)
         elif isinstance(kind, str) and not self._extended(call):
-            told = f'"{short(kind, 40)}" is none of {", ".join(TYPES)}'
+            told = f'"{short(kind, 40)}" is none of {", ".join(RESULT_TYPES)}'
             where = f"{answer.path}.result.resultType"
             self.report(RESULT_TYPE, answer.line, told, where)
 
     def _extended(self, call: Call) -> bool:
         """Has the client an extension, which may bring more types?"""
-        capabilities = (call.meta or {}).get(CLIENT_CAPABILITIES)
-        return declared(capabilities, ("extensions",))
+        if call.meta is None:
+            return True  # that was too large to be kept
+        return declared(call.meta.get(CLIENT_CAPABILITIES), ("extensions",))
 
     def _question(self, answer: Answer, call: Call, result: dict[str, Any]) -> None:
+        self._asked = True
         line, where = answer.line, f"{answer.path}.result"
         results = call.row.results if call.row is not None else ()
         if call.row is not None and not any("InputRequired" in n for n, _ in results):
@@ -180,7 +183,7 @@ class Stateless(Family):
             missing = [("", row.client_capability)]
             if declared(capabilities, row.client_capability):
                 found = parts(method, params, row, capabilities)
-                missing = [(f".params.{at}", path) for at, path in found]
+                missing = [(f".params{at}", path) for at, path in found]
             for at, path in missing:
                 told = f"{method} needs {'.'.join(path)}, which the request did not declare"
                 at = f"{where}.inputRequests[{shown(key)}]{at}"
@@ -259,6 +262,6 @@ class Subscriptions(Family):
         call = answer.call
         if call is not None and call.method == LISTEN and call.key is not None:
             found = self._open.pop(call.key, None)
-            if found is not None and not found.acknowledged:
+            if not (found is None or found.acknowledged or call.cancelled):
                 told = "it is over without an acknowledgement"
                 self.report(UNACKNOWLEDGED, answer.line, told, answer.path)

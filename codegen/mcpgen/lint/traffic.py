@@ -23,6 +23,7 @@ from .text import short
 from .versions import Version
 from .words import (
     CLIENT_CAPABILITIES,
+    DISCOVER,
     PROTOCOL_VERSION,
     REDACTED,
 )
@@ -123,7 +124,7 @@ class Traffic:
             self._begin(line, entry)
         exchange = self._exchanges.get(http.exchange)
         if exchange is None:
-            return self._default
+            return None  # it began before the recording did
         if http.status is not UNSET:
             self._answered(line, entry, exchange)
         if exchange.foreign or is_page(exchange, entry):
@@ -155,8 +156,6 @@ class Traffic:
         exchange.opens = posted and opens(entry)
         spoken = headers.get("mcp-protocol-version")
         version = self._versions.known(spoken)
-        if spoken is not None and spoken != REDACTED and version is None:
-            exchange.refused = (400, f'the version "{short(spoken, 40)}" is none')
         if named is not None and named in self._ended:
             exchange.refused = (404, "the session is over")
         modern = version is not None and version.modern
@@ -178,6 +177,10 @@ class Traffic:
         elif posted and version is not None:
             # It was agreed on before the recording began.
             self._default.late, self._default.version = True, version
+        if spoken is not None and exchange.refused is None and version is None:
+            agreed = spoken == exchange.session.spoken
+            if not (agreed or spoken == REDACTED or self._versions.later(spoken)):
+                exchange.refused = (400, f'the version "{short(spoken, 40)}" is none')
 
     def _named(self, name: str, version: Version | None) -> Session:
         session = self._sessions.get(name)
@@ -216,6 +219,7 @@ class Traffic:
                 if version is not None and version.modern:
                     exchange.refused = (400, "its _meta lacks what must be there")
             exchange.requests = any("method" in m and "id" in m for m in members)
+            exchange.probes = any(m.get("method") == DISCOVER for m in members)
         elif exchange.status and "event-stream" not in exchange.type:
             for member in members:
                 self._error_status(line, exchange, member)
@@ -242,6 +246,8 @@ class Traffic:
         code = error.get("code") if isinstance(error, dict) else None
         name = version.codes.get(code, "") if type(code) is int else ""
         wanted = NAMED_STATUS.get(name, exchange.status)
+        if exchange.probes and name == "METHOD_NOT_FOUND":
+            return  # all stateless servers have it: this one is older
         if wanted != exchange.status:
             told = f"{code} comes with the status {exchange.status}, not {wanted}"
             self._report(STATUS, line, told)
@@ -281,6 +287,7 @@ class Traffic:
             gone = exchange.headers.get("mcp-session-id")
             if ended and gone is not None and gone != REDACTED:
                 self._ended.add(gone)
+            self._excuse(http.exchange, exchange)
             if gone is not None and gone != REDACTED and gone in self._sessions:
                 self._sessions.pop(gone).end()
 
@@ -369,13 +376,16 @@ class Traffic:
         closing = version is not None and version.traits.closing_cancels
         if exchange.status >= 400 or (closing and entry.source == "client"):
             # HTTP said no, or the client hung up: nothing else is to come.
-            for call in exchange.session.parties["client"].pending.values():
-                if call.entry.http and call.entry.http.exchange == http.exchange:
-                    call.excused = True
+            self._excuse(http.exchange, exchange)
         failed = exchange.opens and exchange.status >= 400
         if failed and self._nameless.discard(exchange.session):
             exchange.session.end()
         self._closed(http.exchange)
+
+    def _excuse(self, number: int, exchange: Exchange) -> None:
+        for call in exchange.session.parties["client"].pending.values():
+            if call.entry.http and call.entry.http.exchange == number:
+                call.excused = True
 
     def end(self) -> None:
         """The recording is over."""

@@ -5,6 +5,7 @@ A version is made when it is first spoken.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -113,6 +114,11 @@ class Versions:
         if isinstance(name, str) and name in self.names:
             return self.get(name)
         return None
+
+    def later(self, name: str) -> bool:
+        """May it be a version of days to come, of which nothing is known here?"""
+        dated = re.fullmatch(r"\d{4}-\d\d-\d\d", name, re.ASCII) is not None
+        return dated and name > max(self.names)
 
     def having(self, method: str) -> list[str]:
         """The versions that have a method, in their order."""

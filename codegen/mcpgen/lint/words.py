@@ -29,6 +29,9 @@ CLIENT_CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
 LOG_LEVEL: Final = "io.modelcontextprotocol/logLevel"
 SUBSCRIPTION_ID: Final = "io.modelcontextprotocol/subscriptionId"
 
+RESULT_TYPES: Final = ("complete", "input_required")
+"""The kinds of results that need no extension."""
+
 MCP_NAME: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 """Method → the param that the header Mcp-Name repeats."""
 
