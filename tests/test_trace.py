@@ -14,6 +14,7 @@ import stat
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -319,10 +320,14 @@ def test_a_client_that_reads_late_gets_all(tmp_path: Path) -> None:
         assert process.wait() == 0
 
 
-def test_nobody_waits_for_what_a_server_left_running(tmp_path: Path) -> None:
+@pytest.mark.parametrize("says", ["b''", "b'still here'"])
+def test_nobody_waits_for_what_a_server_left_running(tmp_path: Path, says: str) -> None:
     """It has the pipes, too, and ends when the test closes its own."""
     lives, ends = os.pipe()
-    child = program(f"import os; os.read({lives}, 1)")
+    child = program(
+        "import os, select\n"
+        f"while not select.select([{lives}], [], [], {GRACE} / 5)[0]: os.write(2, {says})"
+    )
     server = program(
         "import subprocess\n"
         f"subprocess.Popen({child!r}, pass_fds=[{lives}])\n"
@@ -334,6 +339,25 @@ def test_nobody_waits_for_what_a_server_left_running(tmp_path: Path) -> None:
         assert process.stdout.readline() == b"last words\n"
         os.close(ends)
     os.close(lives)
+
+
+def test_a_signal_after_the_server_has_ended(tmp_path: Path) -> None:
+    """Nobody waits for who does not read, and the recording has its end all the same."""
+    server = program(
+        "import signal, sys\n"
+        "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])\n"
+        "print('x' * 150_000)\n"
+        "sys.exit(3)"
+    )
+    with running(command(tmp_path / "s", *server)) as process:
+        assert process.stdout is not None
+        assert process.stdout.read(1) == b"x"
+        while process.poll() is None:
+            process.terminate()
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(0.1)
+    assert process.returncode == 3
+    assert recorded(tmp_path / "s")[1][-1].code == 3
 
 
 def test_a_tracer_that_is_killed_leaves_nobody_behind(tmp_path: Path) -> None:

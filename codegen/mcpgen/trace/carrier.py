@@ -18,7 +18,7 @@ SIZE = 64 * 1024
 LIVELY = 300e-6
 """Seconds between frames that come in quick succession; and so long we stay awake."""
 GRACE = 0.5
-"""Seconds without a byte, after which nobody waits for those who inherited the pipes."""
+"""Seconds after a server's end in which we wait for those who inherited its pipes."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Carrier(threading.Thread):
     def __init__(self, channels: Sequence[Channel], backlog: Backlog) -> None:
         super().__init__(name="carrier", daemon=True)
         self._backlog = backlog
-        self._carried = 0
+        self._is_asleep = self._is_hurried = False
         self._ended = threading.Event()
         self._poll = select.poll()
         self._waiting: dict[int, Channel] = {}
@@ -92,7 +92,9 @@ class Carrier(threading.Thread):
                 if clock() < awake_until:
                     _give_way()
                     continue
+                self._is_asleep = True
                 ready = poll()
+                self._is_asleep = False
             for fd, _ in ready:
                 self._carry(waiting[fd], fd)
             now = clock()
@@ -100,13 +102,25 @@ class Carrier(threading.Thread):
             last = now
 
     def finish(self, channels: Sequence[Channel]) -> None:
-        """Wait for their last bytes, but not for what a server left running behind it."""
+        """Wait for a server's last bytes, but not for what it left running behind it."""
         while not all(channel.is_over for channel in channels):
-            carried = self._carried
-            news = self._ended.wait(GRACE) or self._carried != carried
-            if not news and not any(channel.unsent for channel in channels):
+            is_still = not self._ended.wait(GRACE)
+            if is_still and (self._is_hurried or self._has_caught_up(channels)):
                 return
             self._ended.clear()
+
+    def hurry(self) -> None:
+        """Let nobody wait any more for who does not read."""
+        self._is_hurried = True
+
+    def _has_caught_up(self, channels: Sequence[Channel]) -> bool:
+        """Is all carried that was there when we were called? In this order it is."""
+        sources = select.poll()
+        for channel in channels:
+            if not channel.is_over:
+                sources.register(channel.source, select.POLLIN)
+        is_read = not sources.poll(0) and self._is_asleep
+        return is_read and not any(channel.unsent for channel in channels)
 
     def _carry(self, channel: Channel, fd: int) -> None:
         """A step: what this descriptor was waited for, and what can be done at once."""
@@ -126,7 +140,6 @@ class Carrier(threading.Thread):
                 return True
             if not (chunk := os.read(fd, SIZE)):
                 return False
-            self._carried += 1
             try:
                 channel.send(chunk)
             finally:  # what answers it passes here, too, and so is noted later

@@ -62,7 +62,7 @@ def run(command: Sequence[str], backlog: Backlog) -> int:
     outputs = [Channel("server", from_server, 1), Channel("stderr", from_stderr, 2)]
     carrier = Carrier([client, *outputs], backlog)
     carrier.start()
-    relay = _Relay(pid, signals)
+    relay = _Relay(pid, signals, carrier)
     relay.start()
     status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     relay.pid = 0
@@ -85,18 +85,23 @@ def end_like(status: int) -> NoReturn:
 class _Relay(threading.Thread):
     """Hands the signals that we get to the server."""
 
-    def __init__(self, pid: int, signals: set[signal.Signals]) -> None:
+    def __init__(
+        self, pid: int, signals: set[signal.Signals], carrier: Carrier
+    ) -> None:
         super().__init__(name="signals", daemon=True)
         self.pid = pid
-        self._signals = signals
+        self._signals, self._carrier = signals, carrier
 
     def run(self) -> None:
-        """One after the other; when there is no server, they are for us."""
+        """One after the other; when there is no server, they are for us.
+
+        Who ends a group ends the server, too, and that is often the first to have ended.
+        """
         while True:
             number, by_terminal = self._next()
             if not self.pid:
-                os._exit(128 + number)
-            if not by_terminal:
+                self._carrier.hurry()
+            elif not by_terminal:
                 with suppress(ProcessLookupError):
                     os.kill(self.pid, number)
 
