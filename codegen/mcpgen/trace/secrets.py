@@ -72,7 +72,8 @@ _KEY = (
 _END = r"""\s"',;&\\}\]){[("""
 """What a value without quotes ends with, unless it is a bracket or comma inside of it."""
 _ASSIGNED = re.compile(
-    rf"""(?<![\w.-])((?:{_KEY})\\*+["']?\s*+(?::|=(?!=)>?)\s*+"""
+    r"""(?<![\w.-])(?=-|[\w.-]++(?:[ ][\w.-]++)?+\\*+["']?\s*+[:=])"""
+    rf"""((?:{_KEY})\\*+["']?\s*+(?::|=(?!=)>?)\s*+"""
     r"""(?:[bruf]{1,2}(?=["'])|[|>][+-]?[ \t]*+\n\s*+)?+"""
     rf"""|--?(?:{_KEY}|auth)\s++(?!-))"""
     r"""(?:"(?P<quoted>(?:[^"\\\n]|\\.)*+)"?"""
@@ -125,14 +126,14 @@ _BEGIN, _FINISH = (
     rf"-----{word} [A-Z ]*PRIVATE KEY(?: BLOCK)?-----" for word in ("BEGIN", "END")
 )
 _KNOWN = re.compile(
-    r"\beyJ[\w-]{8,}\.[\w-]{4,}(?:\.[\w-]*)*"  # a JSON web token
-    r"|\bsk-[\w-]{16,}|\b[rs]k_(?:[a-z]{1,8}_)?[A-Za-z0-9]{16,}"
-    r"|\bgh[opsur]_[A-Za-z0-9]{20,}|\b(?:github|dckr)_pat_[\w-]{20,}"
-    r"|\b(?:xox[abeoprs]|xapp|glpat|pypi|GOCSPX|xai)-[\w-]{10,}"
-    r"|\bA[KS]IA[0-9A-Z]{16}\b|\bAIza[\w-]{30,}|\bya29\.[\w.-]{16,}"
-    r"|\bnpm_[A-Za-z0-9]{30,}|\b(?:hf|ntn|gsk|secret)_[A-Za-z0-9]{20,}"
-    r"|\bATATT3[\w-]{20,}|\bhvs\.[\w-]{20,}"
-    r"|\bSG\.[\w-]{16,}\.[\w-]{16,}|(?<![0-9])[0-9]{8,12}:AA[\w-]{30,}"
+    r"\b(?:eyJ[\w-]{8,}\.[\w-]{4,}(?:\.[\w-]*)*"  # a JSON web token
+    r"|sk-[\w-]{16,}|[rs]k_(?:[a-z]{1,8}_)?[A-Za-z0-9]{16,}"
+    r"|gh[opsur]_[A-Za-z0-9]{20,}|(?:github|dckr)_pat_[\w-]{20,}"
+    r"|(?:xox[abeoprs]|xapp|glpat|pypi|GOCSPX|xai)-[\w-]{10,}"
+    r"|A[KS]IA[0-9A-Z]{16}\b|AIza[\w-]{30,}|ya29\.[\w.-]{16,}"
+    r"|npm_[A-Za-z0-9]{30,}|(?:hf|ntn|gsk|secret)_[A-Za-z0-9]{20,}"
+    r"|ATATT3[\w-]{20,}|hvs\.[\w-]{20,}|SG\.[\w-]{16,}\.[\w-]{16,})"
+    r"|(?<![0-9])[0-9]{8,12}:AA[\w-]{30,}"
     r"|(?<=hooks\.slack\.com/)[\w/]{20,}|(?<=/api/webhooks/)[0-9]+/[\w-]{20,}"
     rf"|{_BEGIN}.*?(?:{_FINISH}|\Z)",
     re.DOTALL,
