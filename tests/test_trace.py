@@ -9,12 +9,12 @@ import pty
 import random
 import resource
 import select
+import shlex
 import signal
 import stat
 import subprocess
 import sys
 import threading
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -341,8 +341,20 @@ def test_nobody_waits_for_what_a_server_left_running(tmp_path: Path, says: str) 
     os.close(lives)
 
 
+FLOOD = program("import os\nwhile True: os.write(1, b'x' * 1000)")
+
+
+def test_after_a_signal_nobody_waits_for_who_does_not_read(tmp_path: Path) -> None:
+    with running(command(tmp_path / "s", *FLOOD)) as process:
+        assert process.stdout is not None
+        assert process.stdout.read(1) == b"x"
+        process.terminate()
+        assert process.wait() == -signal.SIGTERM
+    assert recorded(tmp_path / "s")[1][-1].code == -signal.SIGTERM
+
+
 def test_a_signal_after_the_server_has_ended(tmp_path: Path) -> None:
-    """Nobody waits for who does not read, and the recording has its end all the same."""
+    """The status is still the server's, and the recording has its end."""
     server = program(
         "import signal, sys\n"
         "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])\n"
@@ -352,12 +364,21 @@ def test_a_signal_after_the_server_has_ended(tmp_path: Path) -> None:
     with running(command(tmp_path / "s", *server)) as process:
         assert process.stdout is not None
         assert process.stdout.read(1) == b"x"
-        while process.poll() is None:
-            process.terminate()
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(0.1)
-    assert process.returncode == 3
+        process.terminate()
+        assert process.wait() == 3
     assert recorded(tmp_path / "s")[1][-1].code == 3
+
+
+@pytest.mark.parametrize("closed", ["0<&-", "1>&-", "0<&- 1>&-", "0<&- 1>&- 2>&-"])
+def test_standard_streams_that_are_closed(tmp_path: Path, closed: str) -> None:
+    """Neither the recording nor a pipe gets the number of one of them."""
+    server = program("import sys; print('{}'); sys.exit(sys.stdin.readline() != '')")
+    words = shlex.join(command(tmp_path / "s", *server))
+    with running(["sh", "-c", f"{words} {closed}"]) as process:
+        out, err = process.communicate()
+    assert (process.returncode, err) == (0, b"")
+    assert out == (b"" if "1>&-" in closed else b"{}\n")
+    assert said(recorded(tmp_path / "s")[1], "server") == [{}]
 
 
 def test_a_tracer_that_is_killed_leaves_nobody_behind(tmp_path: Path) -> None:

@@ -104,13 +104,15 @@ class Carrier(threading.Thread):
     def finish(self, channels: Sequence[Channel]) -> None:
         """Wait for a server's last bytes, but not for what it left running behind it."""
         while not all(channel.is_over for channel in channels):
-            is_still = not self._ended.wait(GRACE)
-            if is_still and (self._is_hurried or self._has_caught_up(channels)):
-                return
+            unsent = [len(channel.unsent) for channel in channels]
+            if not self._ended.wait(GRACE):
+                is_stuck = unsent == [len(channel.unsent) for channel in channels]
+                if self._has_caught_up(channels) or (self._is_hurried and is_stuck):
+                    return
             self._ended.clear()
 
     def hurry(self) -> None:
-        """Let nobody wait any more for who does not read."""
+        """Let nobody wait for long for who does not read."""
         self._is_hurried = True
 
     def _has_caught_up(self, channels: Sequence[Channel]) -> bool:

@@ -17,6 +17,8 @@ from .carrier import Carrier, Channel
 
 _BY_TERMINAL = 0x80
 """SI_KERNEL: what sent the signal sent it to the whole group, hence to the server."""
+_MESSAGES = {signal.SIGUSR1, signal.SIGUSR2}
+"""Signals that need not be an end."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,10 +33,9 @@ def run(command: Sequence[str], backlog: Backlog) -> int:
 
     Raises OSError if it cannot be started.
     """
-    _fill_standard_streams()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # a host may have it ignored
     signals = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT}
-    signals |= {signal.SIGUSR1, signal.SIGUSR2}
+    signals |= _MESSAGES
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
     pipes = [os.pipe() for _ in range(3)]
     (stdin, to_server), (from_server, stdout), (from_stderr, stderr) = pipes
@@ -93,15 +94,12 @@ class _Relay(threading.Thread):
         self._signals, self._carrier = signals, carrier
 
     def run(self) -> None:
-        """One after the other; when there is no server, they are for us.
-
-        Who ends a group ends the server, too, and that is often the first to have ended.
-        """
+        """One after the other; who sends them does not want to wait for long."""
         while True:
             number, by_terminal = self._next()
-            if not self.pid:
+            if number not in _MESSAGES:
                 self._carrier.hurry()
-            elif not by_terminal:
+            if self.pid and not by_terminal:
                 with suppress(ProcessLookupError):
                     os.kill(self.pid, number)
 
@@ -110,10 +108,3 @@ class _Relay(threading.Thread):
             found = signal.sigwaitinfo(self._signals)
             return found.si_signo, found.si_code == _BY_TERMINAL
         return signal.sigwait(self._signals), False  # macOS
-
-
-def _fill_standard_streams() -> None:
-    """If one of them is closed, no pipe may get its number."""
-    while (null := os.open(os.devnull, os.O_RDWR)) <= 2:
-        pass
-    os.close(null)
