@@ -12,6 +12,7 @@ import os
 import select
 import threading
 import time
+from contextlib import suppress
 
 SIZE = 64 * 1024
 """Bytes: what a pipe holds."""
@@ -31,17 +32,18 @@ class Channel:
     """From one end to another, in one direction."""
 
     def __init__(self, name: str, source: int, sink: int) -> None:
-        self.name, self.source, self.sink = name, source, sink
+        self.name, self.source, self.sink = name, source, _unshared(sink)
+        self._ends = {source, sink, self.sink}
         self.unsent: bytes | memoryview = b""
         """What has been read, and is not written yet."""
         self.is_over = False
         self._room: select.poll | None = None
         self._most = SIZE
-        if os.get_blocking(sink):
+        if os.get_blocking(self.sink):
             # And so it stays, as others may have it open, too. Where there is room at
             # all, there is as much as this.
             self._room, self._most = select.poll(), select.PIPE_BUF
-            self._room.register(sink, select.POLLOUT)
+            self._room.register(self.sink, select.POLLOUT)
 
     def send(self, data: bytes | memoryview) -> None:
         """Write what can be written without waiting. Raises OSError if nobody reads it."""
@@ -57,7 +59,7 @@ class Channel:
 
     def hang_up(self) -> None:
         """Let both ends know; but the number of a standard stream stays taken."""
-        for fd in (self.source, self.sink):
+        for fd in self._ends:
             if fd > 2:
                 os.close(fd)
             elif fd < 2:  # we may still have something to say on stderr
@@ -65,6 +67,15 @@ class Channel:
                 os.dup2(null, fd)
                 os.close(null)
         self.is_over = True
+
+
+def _unshared(sink: int) -> int:
+    """A terminal may have less room than it seems to; opened anew, it lets nobody wait."""
+    if os.isatty(sink):
+        with suppress(OSError):
+            how = os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK
+            return os.open(os.ttyname(sink), how)
+    return sink
 
 
 class Carrier(threading.Thread):
