@@ -449,6 +449,26 @@ SECRETS: dict[str, Any] = {
     "brackets inside": {"text": f"password=ab{{c}}d,e){SECRET}"},
     "a block of YAML": {"text": f"password: |\n  {SECRET}\n"},
     "a wallet": {"mnemonic": SECRET, "seed_phrase": SECRET},
+    "a personal access token": {"env": {"GITHUB_PAT": SECRET}},
+    "the same as text": {"text": f"export GITHUB_PAT={SECRET}"},
+    "an address in an address": {
+        "uri": f"/?next=https%3A%2F%2Fx%2F%3Faccess_token%3D{SECRET}%26b%3D1",
+        "twice": f"/?to=%2Flogin%253Ftoken%253D{SECRET}",
+        "user": f"/?next=https%3A%2F%2Fme%3A{SECRET}%40example.com%2F",
+    },
+    "a database of Go": {"dsn": f"me:{SECRET}@tcp(127.0.0.1:3306)/db"},
+    "programs": {
+        "go": f'token := "{SECRET}"',
+        "python": f"os.environ['API_KEY'] = '{SECRET}'\npassword: str = '{SECRET}'",
+        "rust": f'let password: &str = "{SECRET}";',
+    },
+    "Markdown": {"text": f"- **Password:** {SECRET}\n- **API key**: `{SECRET}`"},
+    "what a browser is told to type": {
+        "element": "Password field",
+        "ref": "e12",
+        "text": SECRET,
+    },
+    "fields of a page": {"fields": [{"label": "Password", "value": SECRET}]},
 }
 
 
@@ -601,6 +621,10 @@ KEPT: dict[str, Any] = {
     "flags of others": {"args": ["-u", "server.py", "-p", "8080:80", "--user", "me"]},
     "flags in a text": {"text": "python -u x.py; docker run -u 1 -p 80:80; mkdir -p a"},
     "where a shell is": {"text": "PWD=/home/me"},
+    "titles": {"text": "Basic Information, Basic AUTHENTICATION"},
+    "paths of code": {"text": "std::token::Kind, password::verify(x)"},
+    "elements of a page": {"element": "Search field", "text": "weather"},
+    "an address of somebody": {"uri": "/?to=https%3A%2F%2Fexample.com%2F%40me%2Fkey"},
 }
 
 
@@ -688,7 +712,8 @@ def test_names_of_secrets(name: str) -> None:
      "token=" * 10**4, "eyJ" * 10**4, "\\" * 10**5 + '"', "bearer " * 10**4,
      "--token " * 10**4, "--" * 10**5, "://a@" * 10**4, "SG." * 10**4,
      "\n" * 10**5, " \n<" * 10**5, "cookie:" * 10**5, "-----BEGIN " * 10**4,
-     "-u -p " * 10**4, "<password>" * 10**4, "('token', '" * 10**4, "token=a,(" * 10**4],
+     "-u -p " * 10**4, "<password>" * 10**4, "('token', '" * 10**4, "token=a,(" * 10**4,
+     "%2F%2Fa" * 10**5, "token:str " * 10**4, "a:b@tcp" * 10**5, "key a%25" * 10**5],
     ids=lambda text: text[:8],
 )  # fmt: skip
 def test_hostile_text_takes_linear_time(text: str) -> None:

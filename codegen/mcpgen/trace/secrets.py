@@ -17,7 +17,9 @@ _HINTS = (
     b'"-u',
     *b"pass pwd secret token key credential auth cookie bearer basic jwt signature ://".split(),
     *b"verifier assertion grant_ redirect_ device phrase mnemonic identified \\".split(),
-    *b'"pin" "otp" "pat" "pw" pin= otp= pw= sig= code= --user mysql'.split(),
+    *b"""%2f%2f @tcp( @unix( pat" pat' pat= pat:""".split(),
+    b"_pat ",
+    *b'"pin" "otp" "pw" pin= otp= pw= sig= code= --user mysql'.split(),
     *b"eyj _pat_ ghp_ gho_ ghs_ ghu_ ghr_ glpat- xox xapp akia asia aiza ya29. gocspx".split(),
     *b"sk- sk_ rk_ npm_ pypi- hf_ sg. :aa ntn_ gsk_ xai- hvs. atatt3".split(),
 )
@@ -38,7 +40,7 @@ _SECRET = re.compile(
     "|tokens?$|tokenvalue$|codeverifier$|assertion$|(?:auth|authorization|device)code$"
 )
 _LAST_WORD = re.compile(
-    r"(?:(?:^|[^A-Za-z])(?i:pass|pwd?|auth)|[a-z0-9](?:Pass|Pwd?|(?<!o)Auth)|[A-Z0-9]_KEY)$"
+    r"(?:(?:^|[^A-Za-z])(?i:pass|pwd?|auth)|[a-z0-9](?:Pass|Pwd?|(?<!o)Auth)|[A-Z0-9]_(?:KEY|PAT))$"
 )
 """Words that others end with, too: `compass`, `oauth`, `sort_key`."""
 _HARMLESS = {"progresstoken", "pagetoken", "nextpagetoken", "nexttoken"}
@@ -66,14 +68,17 @@ _KEY = (
     r"|(?<!progress)(?<!progress[_-])(?<!page)(?<!page[_-])(?<!next)(?<!next[_-])"
     r"(?<!invalid_)token(?![_-]?(?:type|endpoint|ur[il]|count|limit|expir)))[\w-]{0,24}"
     r"|(?:[\w.-]{0,64}[_-])?(?:pwd(?!=/)|(?:pass|auth)(?==))|[\w.-]{0,64}[_-]pass"
-    r"|(?-i:[A-Z0-9_]{1,64}_KEY)"
+    r"|(?-i:[A-Z0-9_]{1,64}_(?:KEY|PAT))"
     r"|(?<![^?&#])(?:key|sig|code|assertion|pw|pin|otp)(?==)"
 )
 _END = r"""\s"',;&\\}\]){[("""
 """What a value without quotes ends with, unless it is a bracket or comma inside of it."""
+# After a name: a quote, a bracket, or stars as in Markdown; then `:`, `=` and the like.
+_CLOSED = r"""\\*+(?:["']\]?|\*\*|`)?+\s*+"""
+_SIGN = r"(?::(?!:)(?:\*\*|=|\s*+&?str(?:ing)?\s*+=(?!=))?+|=(?!=)>?|%(?:25)*+3D)\s*+"
 _ASSIGNED = re.compile(
-    r"""(?<![\w.-])(?=-|[\w.-]++(?:[ ][\w.-]++)?+\\*+["']?\s*+[:=])"""
-    rf"""((?:{_KEY})\\*+["']?\s*+(?::|=(?!=)>?)\s*+"""
+    rf"""(?<![\w.-])(?=-|[\w.-]++(?:[ ][\w.-]++)?+{_CLOSED}[:=%])"""
+    rf"""((?:{_KEY}){_CLOSED}{_SIGN}"""
     r"""(?:[bruf]{1,2}(?=["'])|[|>][+-]?[ \t]*+\n\s*+)?+"""
     rf"""|--?(?:{_KEY}|auth)\s++(?!-))"""
     r"""(?:"(?P<quoted>(?:[^"\\\n]|\\.)*+)"?"""
@@ -119,9 +124,14 @@ _SQL = re.compile(
 _SCHEME = re.compile(
     r"\b((?i:bearer)\s++)(?![\w-]++\s*+=\s*+[\w\"]"  # realm="x" is no token
     r"|(?:auth\w*|scheme|tokens|credentials?|format|header)\b)[\w.~+/=-]{6,}"
-    r"|\b((?i:basic)\s++)(?![a-z]+\b)[\w.~+/=-]{8,}"
+    r"|\b((?i:basic)\s++)(?![A-Z]?(?:[a-z]+|[A-Z]+)\b)[\w.~+/=-]{8,}"
 )
-_USER = re.compile(r"(?<=://)[^/?#\s\"']+@")
+_USER = re.compile(
+    r"(?<=://)[^/?#\s\"']+(?=@)"
+    r"|(?i:(?<=%2F%2F)(?:(?!%2F|%40)[^/?#\s\"'@])+(?=%40))"
+    r"|(?<![^\s\"'=])[\w.-]{1,64}:[^\s\"'@(]{1,200}(?=@(?:tcp|unix)\()"
+)
+"""Of an address, also of one inside of another, and as Go writes that of a database."""
 _BEGIN, _FINISH = (
     rf"-----{word} [A-Z ]*PRIVATE KEY(?: BLOCK)?-----" for word in ("BEGIN", "END")
 )
@@ -165,7 +175,7 @@ def without(text: str) -> str:
     text = _SQL.sub(rf"\1{REDACTED}", text)
     text = _BOTH.sub(rf"\1:{REDACTED}", text)
     text = _COMMAND.sub(_login, text)
-    return _USER.sub(f"{REDACTED}@", text)
+    return _USER.sub(REDACTED, text)
 
 
 def _assigned(found: re.Match[str]) -> str:
