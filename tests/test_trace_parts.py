@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from mcpgen.recording import Entry, Http
 from mcpgen.trace.backlog import MOST as MOST_NOTED
-from mcpgen.trace.backlog import SLICE_SIZE, Backlog
+from mcpgen.trace.backlog import Backlog
 from mcpgen.trace.exchanges import Events
 from mcpgen.trace.frames import Frame, Gathering, Lines, envelope
 from mcpgen.trace.heads import body_size, is_loopback, passed_on, readable, request
@@ -125,27 +125,6 @@ def test_what_is_not_recorded_in_time_is_told_of(
     backlog.close()
     assert "the end of the session is not recorded" in capfd.readouterr().err
     go_on.set()
-
-
-def test_what_takes_its_time_is_waited_for(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("mcpgen.trace.backlog.FAREWELL", 1.0)
-    waits = threading.Event()
-
-    class Slow(Taken):
-        def take(self, t: float, what: Any) -> None:
-            waits.wait(0.1)
-            super().take(t, what)
-
-    taken = Slow(100)
-    backlog = Backlog(Here(lambda since: taken))
-    backlog.start()
-    for number in range(15):
-        backlog.note(number, SLICE_SIZE + 1)
-    backlog.close()
-    assert len(taken.times) == 16
-    assert capfd.readouterr().err == ""
 
 
 APART = """

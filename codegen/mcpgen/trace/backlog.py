@@ -26,7 +26,7 @@ MOST = 16 * 2**20
 SLICE, SLICE_SIZE = 64, 2**20
 """Notes that are handed over at once, and bytes: those who forward may have to wait."""
 FAREWELL = 10.0
-"""Seconds in which some of what is left must be taken."""
+"""Seconds that the last of it may take to be written."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -79,10 +79,7 @@ class Backlog:
         self._is_closed = True
         self._something.set()
         self._enough.set()
-        left = -1
-        while self._thread.is_alive() and left != self._size:
-            left = self._size
-            self._thread.join(FAREWELL)
+        self._thread.join(FAREWELL)
         if self._thread.is_alive():
             warn("the end of the session is not recorded: that took too long")
             self._recorder.abandon()
