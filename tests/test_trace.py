@@ -638,6 +638,7 @@ def test_everything_else_takes_the_long_way(words: list[str]) -> None:
         (["-o", "a", "--http", "http://127.0.0.1/", "--", "x"], "target-twice"),
         (["-o", "a", "--port", "99", "--", "x"], "option-pointless"),
         (["-o", "a", "--http", "ftp://u:secret@127.0.0.1/"], "target-malformed"),
+        (["-o", "a", "--http", "http://127.0.0.1:65536/"], "target-malformed"),
     ],
 )
 def test_what_is_wrong_is_said(
