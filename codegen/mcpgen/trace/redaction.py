@@ -18,8 +18,8 @@ from msgspec.json import decode, encode, format
 from ..headers import ARGUMENT, meaning
 from .secrets import REDACTED, PrivateKeys, among, is_secret, may_hold, without
 
-_NAME = ("name", "key", "header", "variable", "field", "label", "element", "id")
-_NAME += ("Name", "Key")
+_NAME = {"name", "key", "header", "variable", "field", "label", "element", "id"}
+_NAME |= {"Name", "Key"}
 _VALUE = ("value", "values", "val", "Value")
 _BESIDE_CODE = ("grant_type", "redirect_uri", "code_verifier")
 """Where one of these is, `code` is that of OAuth, else a number of an error or source."""

@@ -22,6 +22,7 @@ _HINTS = (
     *b'"pin" "otp" "pw" pin= otp= pw= sig= code= --user mysql'.split(),
     *b"eyj _pat_ ghp_ gho_ ghs_ ghu_ ghr_ glpat- xox xapp akia asia aiza ya29. gocspx".split(),
     *b"sk- sk_ rk_ npm_ pypi- hf_ sg. :aa ntn_ gsk_ xai- hvs. atatt3".split(),
+    *b"lin_api_ figd_ shpat_ sbp_ dop_v1_ glsa_ whsec_ sntry pplx- tvly-".split(),
 )
 """Without any of these, in lower case, there is no secret that we could tell."""
 _LONG = 16 * 1024
@@ -62,12 +63,13 @@ def is_secret(name: str) -> bool:
 # Quotes may be escaped here, as in JSON inside of a string.
 _KEY = (
     r"[\w.-]{0,64}(?:passw(?:or)?d|passphrase|secret(?!ar)|credential"
-    r"|(?:api|access|private|account|ssh|encryption|signing)[ _-]?key"
+    r"|(?:api|access|private|account|ssh|encryption|signing|subscription)[ _-]?key"
     r"|authorization|cookie|jwt|mnemonic"
     r"|signature|code[_-]?verifier|client[_-]?assertion|(?:auth|device)[_-]?code"
     r"|(?<!progress)(?<!progress[_-])(?<!page)(?<!page[_-])(?<!next)(?<!next[_-])"
     r"(?<!invalid_)token(?![_-]?(?:type|endpoint|ur[il]|count|limit|expir)))[\w-]{0,24}"
-    r"|(?:[\w.-]{0,64}[_-])?(?:pwd(?!=/)|(?:pass|auth)(?==))|[\w.-]{0,64}[_-]pass"
+    r"|(?:[\w.-]{0,64}[_-])?(?:pwd(?!=/)|(?:pass|auth)(?==)|pass(?=[\"']?: ?[\"']))"
+    r"|[\w.-]{0,64}[_-]pass"
     r"|(?-i:[A-Z0-9_]{1,64}_(?:KEY|PAT))"
     r"|(?<![^?&#])(?:key|sig|code|assertion|pw|pin|otp)(?==)"
 )
@@ -142,6 +144,8 @@ _KNOWN = re.compile(
     r"|(?:xox[abeoprs]|xapp|glpat|pypi|GOCSPX|xai)-[\w-]{10,}"
     r"|A[KS]IA[0-9A-Z]{16}\b|AIza[\w-]{30,}|ya29\.[\w.-]{16,}"
     r"|npm_[A-Za-z0-9]{30,}|(?:hf|ntn|gsk|secret)_[A-Za-z0-9]{20,}"
+    r"|(?:lin_api|figd|shpat|sbp|dop_v1|glsa|whsec|sntry[su])_[\w-]{20,}"
+    r"|(?:pplx|tvly)-[\w-]{20,}"
     r"|ATATT3[\w-]{20,}|hvs\.[\w-]{20,}|SG\.[\w-]{16,}\.[\w-]{16,})"
     r"|(?<![0-9])[0-9]{8,12}:AA[\w-]{30,}"
     r"|(?<=hooks\.slack\.com/)[\w/]{20,}|(?<=/api/webhooks/)[0-9]+/[\w-]{20,}"
