@@ -224,6 +224,20 @@ def test_the_server_gets_the_signals_as_they_were(tmp_path: Path) -> None:
     assert masks(finish(tmp_path / "s", show).stdout) == masks(alone.stdout)
 
 
+def test_the_server_gets_the_environment_as_it_was(tmp_path: Path) -> None:
+    """Python adds a locale to one without."""
+    if not Path("/proc/self/environ").exists():
+        pytest.skip("no /proc to look at")
+    locales = {"none": {}, "some": {"LC_CTYPE": "C.UTF-8"}, "odd": {"X": "\udcff=\n"}}
+    for name, more in locales.items():
+        given = {"PATH": os.environ["PATH"], **more}
+        words = command(tmp_path / name, "env", "-0")
+        with running(words, env=given) as process:
+            out, _ = process.communicate()
+        expected = {os.fsencode(f"{name}={value}") for name, value in given.items()}
+        assert {*out.split(b"\0")} == {*expected, b""}
+
+
 @pytest.mark.skipif(
     not hasattr(signal, "sigwaitinfo"), reason="nobody tells who sent a signal"
 )

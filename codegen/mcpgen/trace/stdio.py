@@ -44,7 +44,7 @@ def run(command: Sequence[str], backlog: Backlog) -> int:
         pid = os.posix_spawnp(
             command[0],
             list(command),
-            os.environ,
+            _environment(),
             file_actions=[(dup, stdin, 0), (dup, stdout, 1), (dup, stderr, 2)],
             setsigmask=before,
             setsigdef=(signal.SIGPIPE, signal.SIGXFSZ),  # which Python ignores
@@ -81,6 +81,15 @@ def end_like(status: int) -> NoReturn:
         os.kill(os.getpid(), -status)
         status = 128 - status  # a signal that does not end us
     sys.exit(status)
+
+
+def _environment() -> dict[str, str]:
+    """As it was given to us: where there is no locale, Python adds one to it."""
+    environment = dict(os.environ)
+    with suppress(OSError), open("/proc/self/environ", "rb") as given:
+        if not any(e.startswith(b"LC_CTYPE=") for e in given.read().split(b"\0")):
+            environment.pop("LC_CTYPE", None)
+    return environment
 
 
 class _Relay(threading.Thread):
