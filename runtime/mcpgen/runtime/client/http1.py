@@ -103,8 +103,6 @@ def locate(url: str) -> tuple[str, str, str, int, str]:
     if (match := _URL.fullmatch(url)) is None:
         raise ValueError("no http or https URL, or one with a user or odd characters")
     scheme, host, port, path, query = match.groups("")
-    if int(port or 0) > 65535:
-        raise ValueError("a URL with a port above 65535")
     default = "443" if scheme == "https" else "80"
     authority = host if port in ("", default) else f"{host}:{port}"
     # What is percent-encoded already stays as it is.
