@@ -9,6 +9,7 @@ import pty
 import random
 import resource
 import select
+import shlex
 import signal
 import stat
 import subprocess
@@ -232,6 +233,20 @@ def test_the_server_gets_the_signals_as_they_were(tmp_path: Path) -> None:
     assert masks(finish(tmp_path / "s", show).stdout) == masks(alone.stdout)
 
 
+def test_the_server_gets_the_environment_as_it_was(tmp_path: Path) -> None:
+    """Python adds a locale to one without."""
+    if not Path("/proc/self/environ").exists():
+        pytest.skip("no /proc to look at")
+    locales = {"none": {}, "some": {"LC_CTYPE": "C.UTF-8"}, "odd": {"X": "\udcff=\n"}}
+    for name, more in locales.items():
+        given = {"PATH": os.environ["PATH"], **more}
+        words = command(tmp_path / name, "env", "-0")
+        with running(words, env=given) as process:
+            out, _ = process.communicate()
+        expected = {os.fsencode(f"{name}={value}") for name, value in given.items()}
+        assert {*out.split(b"\0")} == {*expected, b""}
+
+
 @pytest.mark.skipif(
     not hasattr(signal, "sigwaitinfo"), reason="nobody tells who sent a signal"
 )
@@ -328,10 +343,14 @@ def test_a_client_that_reads_late_gets_all(tmp_path: Path) -> None:
         assert process.wait() == 0
 
 
-def test_nobody_waits_for_what_a_server_left_running(tmp_path: Path) -> None:
+@pytest.mark.parametrize("says", ["b''", "b'still here'"])
+def test_nobody_waits_for_what_a_server_left_running(tmp_path: Path, says: str) -> None:
     """It has the pipes, too, and ends when the test closes its own."""
     lives, ends = os.pipe()
-    child = program(f"import os; os.read({lives}, 1)")
+    child = program(
+        "import os, select\n"
+        f"while not select.select([{lives}], [], [], {GRACE} / 5)[0]: os.write(2, {says})"
+    )
     server = program(
         "import subprocess\n"
         f"subprocess.Popen({child!r}, pass_fds=[{lives}])\n"
@@ -343,6 +362,46 @@ def test_nobody_waits_for_what_a_server_left_running(tmp_path: Path) -> None:
         assert process.stdout.readline() == b"last words\n"
         os.close(ends)
     os.close(lives)
+
+
+FLOOD = program("import os\nwhile True: os.write(1, b'x' * 1000)")
+
+
+def test_after_a_signal_nobody_waits_for_who_does_not_read(tmp_path: Path) -> None:
+    with running(command(tmp_path / "s", *FLOOD)) as process:
+        assert process.stdout is not None
+        assert process.stdout.read(1) == b"x"
+        process.terminate()
+        assert process.wait() == -signal.SIGTERM
+    assert recorded(tmp_path / "s")[1][-1].code == -signal.SIGTERM
+
+
+def test_a_signal_after_the_server_has_ended(tmp_path: Path) -> None:
+    """The status is still the server's, and the recording has its end."""
+    server = program(
+        "import signal, sys\n"
+        "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])\n"
+        "print('x' * 150_000)\n"
+        "sys.exit(3)"
+    )
+    with running(command(tmp_path / "s", *server)) as process:
+        assert process.stdout is not None
+        assert process.stdout.read(1) == b"x"
+        process.terminate()
+        assert process.wait() == 3
+    assert recorded(tmp_path / "s")[1][-1].code == 3
+
+
+@pytest.mark.parametrize("closed", ["0<&-", "1>&-", "0<&- 1>&-", "0<&- 1>&- 2>&-"])
+def test_standard_streams_that_are_closed(tmp_path: Path, closed: str) -> None:
+    """Neither the recording nor a pipe gets the number of one of them."""
+    server = program("import sys; print('{}'); sys.exit(sys.stdin.readline() != '')")
+    words = shlex.join(command(tmp_path / "s", *server))
+    with running(["sh", "-c", f"{words} {closed}"]) as process:
+        out, err = process.communicate()
+    assert (process.returncode, err) == (0, b"")
+    assert out == (b"" if "1>&-" in closed else b"{}\n")
+    assert said(recorded(tmp_path / "s")[1], "server") == [{}]
 
 
 def test_a_tracer_that_is_killed_leaves_nobody_behind(tmp_path: Path) -> None:
@@ -614,6 +673,7 @@ def test_everything_else_takes_the_long_way(words: list[str]) -> None:
         (["-o", "a", "--http", "http://127.0.0.1/", "--", "x"], "target-twice"),
         (["-o", "a", "--port", "99", "--", "x"], "option-pointless"),
         (["-o", "a", "--http", "ftp://u:secret@127.0.0.1/"], "target-malformed"),
+        (["-o", "a", "--http", "http://127.0.0.1:65536/"], "target-malformed"),
     ],
 )
 def test_what_is_wrong_is_said(

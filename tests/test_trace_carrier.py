@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pty
 import select
 import threading
 from collections.abc import Sequence
@@ -72,6 +73,7 @@ def live(
         read=lambda *_: reads.pop(0),
         write=lambda _, data: len(data),
         get_blocking=lambda _: False,
+        isatty=lambda _: False,
         close=lambda _: None,
     )
     poll = SimpleNamespace(poll=lambda: world, POLLIN=select.POLLIN)
@@ -174,6 +176,30 @@ def test_a_pipe_that_nobody_reads_holds_no_other_up(tmp_path: Path) -> None:
         assert process.wait() == 0
     _, entries = recorded(tmp_path / "s")
     assert len([entry for entry in entries if entry.source == "stderr"]) == 100
+
+
+def test_a_terminal_that_shows_nothing_holds_nobody_up(tmp_path: Path) -> None:
+    server = program(
+        "import os, sys\n"
+        "from contextlib import suppress\n"
+        "os.set_blocking(2, False)\n"
+        "for line in sys.stdin:\n"
+        "    with suppress(BlockingIOError):\n"
+        "        while True: os.write(2, b'x' * 99 + b'\\n')\n"
+        "    print(line, end='', flush=True)\n"
+    )
+    main, terminal = pty.openpty()
+    with running(command(tmp_path / "s", *server), stderr=terminal) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for _ in range(100):
+            process.stdin.write(b"{}\n")
+            process.stdin.flush()
+            assert process.stdout.readline() == b"{}\n"
+        assert os.get_blocking(terminal)
+        process.kill()
+    os.close(terminal)
+    os.close(main)
 
 
 def test_what_others_have_open_stays_as_it_was(tmp_path: Path) -> None:

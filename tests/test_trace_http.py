@@ -415,6 +415,24 @@ def test_a_server_that_speaks_no_http(tmp_path: Path, reply: bytes) -> None:
     assert b"\r\nHTTP/1.1" not in found
 
 
+def test_an_answer_that_turns_into_nonsense(tmp_path: Path) -> None:
+    """The client did not hang up, and no recording says so."""
+    head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+    def handle(connection: socket.socket) -> None:
+        read_until(connection, PING)
+        connection.sendall(head + b"2\r\n[]\r\nno size\r\n")
+        with suppress(ConnectionError):
+            connection.recv(1)
+
+    with before(tmp_path, handle) as traced:
+        assert traced.exchange(post(PING)).startswith(head)
+    assert [(entry.source, frame_of(entry)) for entry in traced.entries] == [
+        ("client", json.loads(PING)),
+        ("server", []),
+    ]
+
+
 def test_an_answer_that_nobody_waits_for(tmp_path: Path) -> None:
     """As some servers send, before they close a connection that is idle."""
 

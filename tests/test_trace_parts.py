@@ -428,10 +428,32 @@ SECRETS: dict[str, Any] = {
         "more": f"CREATE USER a IDENTIFIED BY '{SECRET}'",
     },
     "a query of few letters": {"uri": f"/x?auth={SECRET}&otp={SECRET}&pw={SECRET}"},
+    "a login of a mailer": {"text": f"auth: {{ user: 'a', pass: '{SECRET}' }}"},
+    "a subscription": {"text": f"Ocp-Apim-Subscription-Key: {SECRET}"},
     "two words": {"text": f"API key: {SECRET}"},
     "brackets inside": {"text": f"password=ab{{c}}d,e){SECRET}"},
     "a block of YAML": {"text": f"password: |\n  {SECRET}\n"},
     "a wallet": {"mnemonic": SECRET, "seed_phrase": SECRET},
+    "a personal access token": {"env": {"GITHUB_PAT": SECRET}},
+    "the same as text": {"text": f"export GITHUB_PAT={SECRET}"},
+    "an address in an address": {
+        "uri": f"/?next=https%3A%2F%2Fx%2F%3Faccess_token%3D{SECRET}%26b%3D1",
+        "twice": f"/?to=%2Flogin%253Ftoken%253D{SECRET}",
+        "user": f"/?next=https%3A%2F%2Fme%3A{SECRET}%40example.com%2F",
+    },
+    "a database of Go": {"dsn": f"me:{SECRET}@tcp(127.0.0.1:3306)/db"},
+    "programs": {
+        "go": f'token := "{SECRET}"',
+        "python": f"os.environ['API_KEY'] = '{SECRET}'\npassword: str = '{SECRET}'",
+        "rust": f'let password: &str = "{SECRET}";',
+    },
+    "Markdown": {"text": f"- **Password:** {SECRET}\n- **API key**: `{SECRET}`"},
+    "what a browser is told to type": {
+        "element": "Password field",
+        "ref": "e12",
+        "text": SECRET,
+    },
+    "fields of a page": {"fields": [{"label": "Password", "value": SECRET}]},
 }
 
 
@@ -494,6 +516,14 @@ def test_a_key_written_with_escapes() -> None:
         "gsk_0123456789abcdefghijABCDEFGHIJ0123456789ab",
         "ATATT3xFfGF0abcdefghijABCDEFGHIJ0123",
         "hvs.0123456789abcdefghijABCD",
+        "lin_api_0123456789abcdefghijABCDEFGHIJ0123456789",
+        "figd_0123456789-abcdefghijABCDEFGHIJ_0123456789",
+        "shpat_0123456789abcdef0123456789abcdef",
+        "sbp_0123456789abcdef0123456789abcdef01234567",
+        "glsa_0123456789abcdefghijABCDEFGHIJ_01234567",
+        "sntrys_0123456789abcdefghijABCDEFGHIJ0123456789",
+        "pplx-0123456789abcdefghijABCDEFGHIJ0123456789",
+        "tvly-dev-0123456789abcdefghijABCDEFGHIJ",
         "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----",
         "-----BEGIN PGP PRIVATE KEY BLOCK-----\nlQ\n-----END PGP PRIVATE KEY BLOCK-----",
     ],
@@ -584,6 +614,10 @@ KEPT: dict[str, Any] = {
     "flags of others": {"args": ["-u", "server.py", "-p", "8080:80", "--user", "me"]},
     "flags in a text": {"text": "python -u x.py; docker run -u 1 -p 80:80; mkdir -p a"},
     "where a shell is": {"text": "PWD=/home/me"},
+    "titles": {"text": "Basic Information, Basic AUTHENTICATION"},
+    "paths of code": {"text": "std::token::Kind, password::verify(x)"},
+    "elements of a page": {"element": "Search field", "text": "weather"},
+    "an address of somebody": {"uri": "/?to=https%3A%2F%2Fexample.com%2F%40me%2Fkey"},
 }
 
 
@@ -671,7 +705,8 @@ def test_names_of_secrets(name: str) -> None:
      "token=" * 10**4, "eyJ" * 10**4, "\\" * 10**5 + '"', "bearer " * 10**4,
      "--token " * 10**4, "--" * 10**5, "://a@" * 10**4, "SG." * 10**4,
      "\n" * 10**5, " \n<" * 10**5, "cookie:" * 10**5, "-----BEGIN " * 10**4,
-     "-u -p " * 10**4, "<password>" * 10**4, "('token', '" * 10**4, "token=a,(" * 10**4],
+     "-u -p " * 10**4, "<password>" * 10**4, "('token', '" * 10**4, "token=a,(" * 10**4,
+     "%2F%2Fa" * 10**5, "token:str " * 10**4, "a:b@tcp" * 10**5, "key a%25" * 10**5],
     ids=lambda text: text[:8],
 )  # fmt: skip
 def test_hostile_text_takes_linear_time(text: str) -> None:

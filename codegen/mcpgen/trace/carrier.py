@@ -12,13 +12,14 @@ import os
 import select
 import threading
 import time
+from contextlib import suppress
 
 SIZE = 64 * 1024
 """Bytes: what a pipe holds."""
 LIVELY = 300e-6
 """Seconds between frames that come in quick succession; and so long we stay awake."""
 GRACE = 0.5
-"""Seconds without a byte, after which nobody waits for those who inherited the pipes."""
+"""Seconds after a server's end in which we wait for those who inherited its pipes."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,17 +32,18 @@ class Channel:
     """From one end to another, in one direction."""
 
     def __init__(self, name: str, source: int, sink: int) -> None:
-        self.name, self.source, self.sink = name, source, sink
+        self.name, self.source, self.sink = name, source, _unshared(sink)
+        self._ends = {source, sink, self.sink}
         self.unsent: bytes | memoryview = b""
         """What has been read, and is not written yet."""
         self.is_over = False
         self._room: select.poll | None = None
         self._most = SIZE
-        if os.get_blocking(sink):
+        if os.get_blocking(self.sink):
             # And so it stays, as others may have it open, too. Where there is room at
             # all, there is as much as this.
             self._room, self._most = select.poll(), select.PIPE_BUF
-            self._room.register(sink, select.POLLOUT)
+            self._room.register(self.sink, select.POLLOUT)
 
     def send(self, data: bytes | memoryview) -> None:
         """Write what can be written without waiting. Raises OSError if nobody reads it."""
@@ -57,7 +59,7 @@ class Channel:
 
     def hang_up(self) -> None:
         """Let both ends know; but the number of a standard stream stays taken."""
-        for fd in (self.source, self.sink):
+        for fd in self._ends:
             if fd > 2:
                 os.close(fd)
             elif fd < 2:  # we may still have something to say on stderr
@@ -67,13 +69,22 @@ class Channel:
         self.is_over = True
 
 
+def _unshared(sink: int) -> int:
+    """A terminal may have less room than it seems to; opened anew, it lets nobody wait."""
+    if os.isatty(sink):
+        with suppress(OSError):
+            how = os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK
+            return os.open(os.ttyname(sink), how)
+    return sink
+
+
 class Carrier(threading.Thread):
     """Carries what there is in channels, until all of them are over."""
 
     def __init__(self, channels: Sequence[Channel], backlog: Backlog) -> None:
         super().__init__(name="carrier", daemon=True)
         self._backlog = backlog
-        self._carried = 0
+        self._is_asleep = self._is_hurried = False
         self._ended = threading.Event()
         self._poll = select.poll()
         self._waiting: dict[int, Channel] = {}
@@ -92,7 +103,9 @@ class Carrier(threading.Thread):
                 if clock() < awake_until:
                     _give_way()
                     continue
+                self._is_asleep = True
                 ready = poll()
+                self._is_asleep = False
             for fd, _ in ready:
                 self._carry(waiting[fd], fd)
             now = clock()
@@ -100,13 +113,27 @@ class Carrier(threading.Thread):
             last = now
 
     def finish(self, channels: Sequence[Channel]) -> None:
-        """Wait for their last bytes, but not for what a server left running behind it."""
+        """Wait for a server's last bytes, but not for what it left running behind it."""
         while not all(channel.is_over for channel in channels):
-            carried = self._carried
-            news = self._ended.wait(GRACE) or self._carried != carried
-            if not news and not any(channel.unsent for channel in channels):
-                return
+            unsent = [len(channel.unsent) for channel in channels]
+            if not self._ended.wait(GRACE):
+                is_stuck = unsent == [len(channel.unsent) for channel in channels]
+                if self._has_caught_up(channels) or (self._is_hurried and is_stuck):
+                    return
             self._ended.clear()
+
+    def hurry(self) -> None:
+        """Let nobody wait for long for who does not read."""
+        self._is_hurried = True
+
+    def _has_caught_up(self, channels: Sequence[Channel]) -> bool:
+        """Is all carried that was there when we were called? In this order it is."""
+        sources = select.poll()
+        for channel in channels:
+            if not channel.is_over:
+                sources.register(channel.source, select.POLLIN)
+        is_read = not sources.poll(0) and self._is_asleep
+        return is_read and not any(channel.unsent for channel in channels)
 
     def _carry(self, channel: Channel, fd: int) -> None:
         """A step: what this descriptor was waited for, and what can be done at once."""
@@ -126,7 +153,6 @@ class Carrier(threading.Thread):
                 return True
             if not (chunk := os.read(fd, SIZE)):
                 return False
-            self._carried += 1
             try:
                 channel.send(chunk)
             finally:  # what answers it passes here, too, and so is noted later

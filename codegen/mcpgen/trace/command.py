@@ -126,6 +126,8 @@ def proxy(options: Options, url: str, port: int) -> None:
 
     try:
         origin, authority, host, upstream_port, _ = locate(url)
+        if upstream_port > 65535:
+            raise ValueError("a URL with a port above 65535")
     except ValueError as error:
         raise fail("target-malformed", f"it is {error}", file="--http") from None
     shown = urlsplit(url)

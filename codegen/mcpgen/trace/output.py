@@ -18,6 +18,7 @@ def create(path: str, *, force: bool) -> tuple[int, str]:
     again with the same command. No link is followed, and nothing is overwritten unless
     `force` says so; even then the old file is not written to, but replaced.
     """
+    _fill_standard_streams()
     if path.endswith("/"):
         try:
             os.makedirs(path, mode=0o700, exist_ok=True)
@@ -35,6 +36,13 @@ def create(path: str, *, force: bool) -> tuple[int, str]:
         raise _refused(path, force) from None
     except OSError as error:
         raise _unwritable(path, error) from None
+
+
+def _fill_standard_streams() -> None:
+    """If one of them is closed, neither the file nor a pipe may get its number."""
+    while (null := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(null)
 
 
 def _is_file(path: str) -> bool:

@@ -364,11 +364,13 @@ class _Server(_Side):
     def connection_lost(self, error: Exception | None) -> None:
         """The server has hung up."""
         super().connection_lost(error)
-        client = self.other
-        if client.is_asking:
-            client.is_asking = False
-            self.note("response end" if self._ends_with_connection else "broken")
-        client.finish()
+        self._break_off("response end" if self._ends_with_connection else "broken")
+
+    def _break_off(self, end: str) -> None:
+        if self.other.is_asking:
+            self.other.is_asking = False
+            self.note(end)
+        self.other.finish()
 
     def abort(self) -> None:
         """Be done with it, even before it is connected."""
@@ -405,5 +407,5 @@ class _Server(_Side):
             self.other.refuse(502, "Bad Gateway", problem)
         else:
             warn(problem)
-            self.other.finish()
+            self._break_off("broken")
         super().abort()

@@ -18,7 +18,8 @@ from msgspec.json import decode, encode, format
 from ..headers import ARGUMENT, meaning
 from .secrets import REDACTED, PrivateKeys, among, is_secret, may_hold, without
 
-_NAME = ("name", "key", "header", "variable", "field", "Name", "Key")
+_NAME = {"name", "key", "header", "variable", "field", "label", "element", "id"}
+_NAME |= {"Name", "Key"}
 _VALUE = ("value", "values", "val", "Value")
 _BESIDE_CODE = ("grant_type", "redirect_uri", "code_verifier")
 """Where one of these is, `code` is that of OAuth, else a number of an error or source."""
@@ -115,6 +116,8 @@ def _clean(value: Any, depth: int) -> Any:
     hidden: tuple[str, ...] = ()
     if any(is_secret(n) for k in _NAME if isinstance(n := value.get(k), str)):
         hidden = _VALUE
+    if isinstance(where := value.get("element"), str) and is_secret(where):
+        hidden += ("text",)  # what a browser is told to type there
     if any(key in value for key in _BESIDE_CODE):
         hidden += ("code",)
     command = value.get("command")

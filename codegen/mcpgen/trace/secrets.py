@@ -17,9 +17,12 @@ _HINTS = (
     b'"-u',
     *b"pass pwd secret token key credential auth cookie bearer basic jwt signature ://".split(),
     *b"verifier assertion grant_ redirect_ device phrase mnemonic identified \\".split(),
-    *b'"pin" "otp" "pat" "pw" pin= otp= pw= sig= code= --user mysql'.split(),
+    *b"""%2f%2f @tcp( @unix( pat" pat' pat= pat:""".split(),
+    b"_pat ",
+    *b'"pin" "otp" "pw" pin= otp= pw= sig= code= --user mysql'.split(),
     *b"eyj _pat_ ghp_ gho_ ghs_ ghu_ ghr_ glpat- xox xapp akia asia aiza ya29. gocspx".split(),
     *b"sk- sk_ rk_ npm_ pypi- hf_ sg. :aa ntn_ gsk_ xai- hvs. atatt3".split(),
+    *b"lin_api_ figd_ shpat_ sbp_ dop_v1_ glsa_ whsec_ sntry pplx- tvly-".split(),
 )
 """Without any of these, in lower case, there is no secret that we could tell."""
 _LONG = 16 * 1024
@@ -38,7 +41,7 @@ _SECRET = re.compile(
     "|tokens?$|tokenvalue$|codeverifier$|assertion$|(?:auth|authorization|device)code$"
 )
 _LAST_WORD = re.compile(
-    r"(?:(?:^|[^A-Za-z])(?i:pass|pwd?|auth)|[a-z0-9](?:Pass|Pwd?|(?<!o)Auth)|[A-Z0-9]_KEY)$"
+    r"(?:(?:^|[^A-Za-z])(?i:pass|pwd?|auth)|[a-z0-9](?:Pass|Pwd?|(?<!o)Auth)|[A-Z0-9]_(?:KEY|PAT))$"
 )
 """Words that others end with, too: `compass`, `oauth`, `sort_key`."""
 _HARMLESS = {"progresstoken", "pagetoken", "nextpagetoken", "nexttoken"}
@@ -60,19 +63,24 @@ def is_secret(name: str) -> bool:
 # Quotes may be escaped here, as in JSON inside of a string.
 _KEY = (
     r"[\w.-]{0,64}(?:passw(?:or)?d|passphrase|secret(?!ar)|credential"
-    r"|(?:api|access|private|account|ssh|encryption|signing)[ _-]?key"
+    r"|(?:api|access|private|account|ssh|encryption|signing|subscription)[ _-]?key"
     r"|authorization|cookie|jwt|mnemonic"
     r"|signature|code[_-]?verifier|client[_-]?assertion|(?:auth|device)[_-]?code"
     r"|(?<!progress)(?<!progress[_-])(?<!page)(?<!page[_-])(?<!next)(?<!next[_-])"
     r"(?<!invalid_)token(?![_-]?(?:type|endpoint|ur[il]|count|limit|expir)))[\w-]{0,24}"
-    r"|(?:[\w.-]{0,64}[_-])?(?:pwd(?!=/)|(?:pass|auth)(?==))|[\w.-]{0,64}[_-]pass"
-    r"|(?-i:[A-Z0-9_]{1,64}_KEY)"
+    r"|(?:[\w.-]{0,64}[_-])?(?:pwd(?!=/)|(?:pass|auth)(?==)|pass(?=[\"']?: ?[\"']))"
+    r"|[\w.-]{0,64}[_-]pass"
+    r"|(?-i:[A-Z0-9_]{1,64}_(?:KEY|PAT))"
     r"|(?<![^?&#])(?:key|sig|code|assertion|pw|pin|otp)(?==)"
 )
 _END = r"""\s"',;&\\}\]){[("""
 """What a value without quotes ends with, unless it is a bracket or comma inside of it."""
+# After a name: a quote, a bracket, or stars as in Markdown; then `:`, `=` and the like.
+_CLOSED = r"""\\*+(?:["']\]?|\*\*|`)?+\s*+"""
+_SIGN = r"(?::(?!:)(?:\*\*|=|\s*+&?str(?:ing)?\s*+=(?!=))?+|=(?!=)>?|%(?:25)*+3D)\s*+"
 _ASSIGNED = re.compile(
-    rf"""(?<![\w.-])((?:{_KEY})\\*+["']?\s*+(?::|=(?!=)>?)\s*+"""
+    rf"""(?<![\w.-])(?=-|[\w.-]++(?:[ ][\w.-]++)?+{_CLOSED}[:=%])"""
+    rf"""((?:{_KEY}){_CLOSED}{_SIGN}"""
     r"""(?:[bruf]{1,2}(?=["'])|[|>][+-]?[ \t]*+\n\s*+)?+"""
     rf"""|--?(?:{_KEY}|auth)\s++(?!-))"""
     r"""(?:"(?P<quoted>(?:[^"\\\n]|\\.)*+)"?"""
@@ -118,21 +126,28 @@ _SQL = re.compile(
 _SCHEME = re.compile(
     r"\b((?i:bearer)\s++)(?![\w-]++\s*+=\s*+[\w\"]"  # realm="x" is no token
     r"|(?:auth\w*|scheme|tokens|credentials?|format|header)\b)[\w.~+/=-]{6,}"
-    r"|\b((?i:basic)\s++)(?![a-z]+\b)[\w.~+/=-]{8,}"
+    r"|\b((?i:basic)\s++)(?![A-Z]?(?:[a-z]+|[A-Z]+)\b)[\w.~+/=-]{8,}"
 )
-_USER = re.compile(r"(?<=://)[^/?#\s\"']+@")
+_USER = re.compile(
+    r"(?<=://)[^/?#\s\"']+(?=@)"
+    r"|(?i:(?<=%2F%2F)(?:(?!%2F|%40)[^/?#\s\"'@])+(?=%40))"
+    r"|(?<![^\s\"'=])[\w.-]{1,64}:[^\s\"'@(]{1,200}(?=@(?:tcp|unix)\()"
+)
+"""Of an address, also of one inside of another, and as Go writes that of a database."""
 _BEGIN, _FINISH = (
     rf"-----{word} [A-Z ]*PRIVATE KEY(?: BLOCK)?-----" for word in ("BEGIN", "END")
 )
 _KNOWN = re.compile(
-    r"\beyJ[\w-]{8,}\.[\w-]{4,}(?:\.[\w-]*)*"  # a JSON web token
-    r"|\bsk-[\w-]{16,}|\b[rs]k_(?:[a-z]{1,8}_)?[A-Za-z0-9]{16,}"
-    r"|\bgh[opsur]_[A-Za-z0-9]{20,}|\b(?:github|dckr)_pat_[\w-]{20,}"
-    r"|\b(?:xox[abeoprs]|xapp|glpat|pypi|GOCSPX|xai)-[\w-]{10,}"
-    r"|\bA[KS]IA[0-9A-Z]{16}\b|\bAIza[\w-]{30,}|\bya29\.[\w.-]{16,}"
-    r"|\bnpm_[A-Za-z0-9]{30,}|\b(?:hf|ntn|gsk|secret)_[A-Za-z0-9]{20,}"
-    r"|\bATATT3[\w-]{20,}|\bhvs\.[\w-]{20,}"
-    r"|\bSG\.[\w-]{16,}\.[\w-]{16,}|(?<![0-9])[0-9]{8,12}:AA[\w-]{30,}"
+    r"\b(?:eyJ[\w-]{8,}\.[\w-]{4,}(?:\.[\w-]*)*"  # a JSON web token
+    r"|sk-[\w-]{16,}|[rs]k_(?:[a-z]{1,8}_)?[A-Za-z0-9]{16,}"
+    r"|gh[opsur]_[A-Za-z0-9]{20,}|(?:github|dckr)_pat_[\w-]{20,}"
+    r"|(?:xox[abeoprs]|xapp|glpat|pypi|GOCSPX|xai)-[\w-]{10,}"
+    r"|A[KS]IA[0-9A-Z]{16}\b|AIza[\w-]{30,}|ya29\.[\w.-]{16,}"
+    r"|npm_[A-Za-z0-9]{30,}|(?:hf|ntn|gsk|secret)_[A-Za-z0-9]{20,}"
+    r"|(?:lin_api|figd|shpat|sbp|dop_v1|glsa|whsec|sntry[su])_[\w-]{20,}"
+    r"|(?:pplx|tvly)-[\w-]{20,}"
+    r"|ATATT3[\w-]{20,}|hvs\.[\w-]{20,}|SG\.[\w-]{16,}\.[\w-]{16,})"
+    r"|(?<![0-9])[0-9]{8,12}:AA[\w-]{30,}"
     r"|(?<=hooks\.slack\.com/)[\w/]{20,}|(?<=/api/webhooks/)[0-9]+/[\w-]{20,}"
     rf"|{_BEGIN}.*?(?:{_FINISH}|\Z)",
     re.DOTALL,
@@ -164,7 +179,7 @@ def without(text: str) -> str:
     text = _SQL.sub(rf"\1{REDACTED}", text)
     text = _BOTH.sub(rf"\1:{REDACTED}", text)
     text = _COMMAND.sub(_login, text)
-    return _USER.sub(f"{REDACTED}@", text)
+    return _USER.sub(REDACTED, text)
 
 
 def _assigned(found: re.Match[str]) -> str:

@@ -17,6 +17,8 @@ from .carrier import Carrier, Channel
 
 _BY_TERMINAL = 0x80
 """SI_KERNEL: what sent the signal sent it to the whole group, hence to the server."""
+_MESSAGES = {signal.SIGUSR1, signal.SIGUSR2}
+"""Signals that need not be an end."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,10 +33,9 @@ def run(command: Sequence[str], backlog: Backlog) -> int:
 
     Raises OSError if it cannot be started.
     """
-    _fill_standard_streams()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # a host may have it ignored
     signals = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT}
-    signals |= {signal.SIGUSR1, signal.SIGUSR2}
+    signals |= _MESSAGES
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
     pipes = [os.pipe() for _ in range(3)]
     (stdin, to_server), (from_server, stdout), (from_stderr, stderr) = pipes
@@ -43,7 +44,7 @@ def run(command: Sequence[str], backlog: Backlog) -> int:
         pid = os.posix_spawnp(
             command[0],
             list(command),
-            os.environ,
+            _environment(),
             file_actions=[(dup, stdin, 0), (dup, stdout, 1), (dup, stderr, 2)],
             setsigmask=before,
             setsigdef=(signal.SIGPIPE, signal.SIGXFSZ),  # which Python ignores
@@ -62,7 +63,7 @@ def run(command: Sequence[str], backlog: Backlog) -> int:
     outputs = [Channel("server", from_server, 1), Channel("stderr", from_stderr, 2)]
     carrier = Carrier([client, *outputs], backlog)
     carrier.start()
-    relay = _Relay(pid, signals)
+    relay = _Relay(pid, signals, carrier)
     relay.start()
     status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     relay.pid = 0
@@ -82,21 +83,32 @@ def end_like(status: int) -> NoReturn:
     sys.exit(status)
 
 
+def _environment() -> dict[str, str]:
+    """As it was given to us: where there is no locale, Python adds one to it."""
+    environment = dict(os.environ)
+    with suppress(OSError), open("/proc/self/environ", "rb") as given:
+        if not any(e.startswith(b"LC_CTYPE=") for e in given.read().split(b"\0")):
+            environment.pop("LC_CTYPE", None)
+    return environment
+
+
 class _Relay(threading.Thread):
     """Hands the signals that we get to the server."""
 
-    def __init__(self, pid: int, signals: set[signal.Signals]) -> None:
+    def __init__(
+        self, pid: int, signals: set[signal.Signals], carrier: Carrier
+    ) -> None:
         super().__init__(name="signals", daemon=True)
         self.pid = pid
-        self._signals = signals
+        self._signals, self._carrier = signals, carrier
 
     def run(self) -> None:
-        """One after the other; when there is no server, they are for us."""
+        """One after the other; who sends them does not want to wait for long."""
         while True:
             number, by_terminal = self._next()
-            if not self.pid:
-                os._exit(128 + number)
-            if not by_terminal:
+            if number not in _MESSAGES:
+                self._carrier.hurry()
+            if self.pid and not by_terminal:
                 with suppress(ProcessLookupError):
                     os.kill(self.pid, number)
 
@@ -105,10 +117,3 @@ class _Relay(threading.Thread):
             found = signal.sigwaitinfo(self._signals)
             return found.si_signo, found.si_code == _BY_TERMINAL
         return signal.sigwait(self._signals), False  # macOS
-
-
-def _fill_standard_streams() -> None:
-    """If one of them is closed, no pipe may get its number."""
-    while (null := os.open(os.devnull, os.O_RDWR)) <= 2:
-        pass
-    os.close(null)
