@@ -24,9 +24,11 @@ class Noted(Backlog):
 
     def __init__(self) -> None:
         self.notes: list[Any] = []
+        self.times: list[float] = []
 
-    def note(self, what: Any, size: int) -> None:
+    def note(self, what: Any, size: int, came: float = 0.0) -> None:
         self.notes.append(what)
+        self.times.append(came)
 
 
 # --- awake and asleep -----------------------------------------------------------------
@@ -37,9 +39,10 @@ MICRO = 1e-6
 class World:
     """A clock, and pieces that come at certain times; in the end all is over."""
 
-    def __init__(self, times: Sequence[float], source: int) -> None:
-        self._times, self._source = list(times), source
+    def __init__(self, times: Sequence[float], source: int, busy: float) -> None:
+        self._times, self._source, self.busy = list(times), source, busy
         self.now = 0.0
+        self.backlog = Noted()
         self.asleep: list[float] = []
         """What it was woken for."""
         self.looks = 0
@@ -62,16 +65,24 @@ class World:
         del self._times[0]
         return [(self._source, select.POLLIN)]
 
+    def write(self, _: int, data: bytes) -> int:
+        """It may take long: who reads what is written gets the processor."""
+        self.now += self.busy
+        return len(data)
+
 
 def live(
-    times: Sequence[float], monkeypatch: pytest.MonkeyPatch, processors: int = 2
+    times: Sequence[float],
+    monkeypatch: pytest.MonkeyPatch,
+    processors: int = 2,
+    busy: float = 0.0,
 ) -> World:
     """Have pieces carried that come at certain times; the last is the end."""
-    world = World(times, source=7)
+    world = World(times, source=7, busy=busy)
     reads = [b"x\n"] * (len(times) - 1) + [b""]
     system = SimpleNamespace(
         read=lambda *_: reads.pop(0),
-        write=lambda _, data: len(data),
+        write=world.write,
         get_blocking=lambda _: False,
         isatty=lambda _: False,
         close=lambda _: None,
@@ -84,7 +95,7 @@ def live(
     )
     monkeypatch.setattr(carrier, "_processors", lambda: processors)
     monkeypatch.setattr(carrier, "_give_way", lambda: None)
-    Carrier([Channel("client", 7, 8)], Noted()).run()
+    Carrier([Channel("client", 7, 8)], world.backlog).run()
     return world
 
 
@@ -119,6 +130,12 @@ def test_in_quick_succession_it_stays_awake_for_a_moment(
 def test_a_lone_processor_is_left_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
     times = [n * 50 * MICRO for n in range(1, 20)]
     assert live(times, monkeypatch, processors=1).asleep == times
+
+
+def test_a_frame_has_the_time_at_which_it_came(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if who reads it answers before the write of it is over."""
+    world = live([1.0, 2.0, 3.0], monkeypatch, busy=0.4)
+    assert world.backlog.times[:2] == [1.0, 2.0]
 
 
 # --- nobody holds up the others -------------------------------------------------------

@@ -58,9 +58,12 @@ def test_all_who_note_something_are_heard_in_order() -> None:
     # More than there is room for: they have to wait for the one who takes.
     threads = [
         threading.Thread(
-            target=lambda: [backlog.note(n, MOST_NOTED // 50) for n in range(200)]
+            target=lambda came: [
+                backlog.note(n, MOST_NOTED // 50, came) for n in range(200)
+            ],
+            args=(came,),
         )
-        for _ in range(3)
+        for came in (0.0, time.perf_counter(), 0.0)
     ]
     for thread in threads:
         thread.start()

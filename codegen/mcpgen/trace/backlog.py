@@ -48,7 +48,7 @@ class Backlog:
         self._expected = False
         self._something, self._enough = threading.Event(), threading.Event()
         self._is_closed = self._has_failed = False
-        self._began = 0.0
+        self._began = self._last = 0.0
         self._thread = threading.Thread(target=self._hand_over, daemon=True)
 
     def start(self) -> None:
@@ -57,10 +57,15 @@ class Backlog:
         self._recorder.start(self._began)
         self._thread.start()
 
-    def note(self, what: Any, size: int) -> None:
-        """Remember what is about to be forwarded, and of how many bytes it is."""
-        with self._lock:  # also about the clock, so that times never decrease
-            self._notes.append((time.perf_counter() - self._began, what, size))
+    def note(self, what: Any, size: int, came: float = 0.0) -> None:
+        """Remember what is forwarded, of how many bytes it is, and when it came.
+
+        That is now, if nothing is said; by the clock that `time.perf_counter` shows.
+        """
+        with self._lock:
+            # Who notes at the same time must not make times decrease.
+            self._last = max(self._last, came or time.perf_counter())
+            self._notes.append((self._last - self._began, what, size))
             self._size += size
         if not self._expected:
             self._expected = True

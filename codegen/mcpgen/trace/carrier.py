@@ -153,10 +153,11 @@ class Carrier(threading.Thread):
                 return True
             if not (chunk := os.read(fd, SIZE)):
                 return False
+            came = time.perf_counter()
             try:
-                channel.send(chunk)
+                channel.send(chunk)  # who reads it may get our processor at once
             finally:  # what answers it passes here, too, and so is noted later
-                self._backlog.note((channel.name, chunk), len(chunk))
+                self._backlog.note((channel.name, chunk), len(chunk), came)
         except BlockingIOError:  # who shares the source made it so, and was faster
             return True
         except OSError:  # nobody reads it, or a terminal is gone
