@@ -211,6 +211,24 @@ def test_a_choice_can_be_part_of_a_choice(flavour: Flavour, load: Any) -> None:
 
 
 @pytest.mark.parametrize("flavour", FLAVOURS)
+def test_a_list_can_be_of_a_choice(flavour: Flavour, load: Any) -> None:
+    """What tells the objects apart stands in the list itself, under no name."""
+    arms = [obj(("kind",), kind={"const": name}, **{name: {}}) for name in ("a", "b")]
+    list_ = {"type": "array", "items": {"oneOf": arms}}
+    nullable = {"anyOf": [list_, {"type": "null"}]}
+    root = obj((), p=list_, q={"type": "array", "items": list_}, r=nullable)
+    flat, found = made(flavour, Root=root)
+    module = load(found)
+    assert_usable(flavour, flat, module)
+    assert "list[RootPItemA | RootPItemB]" in found.annotations["Root"]["p"]
+    assert "list[list[RootQItemItemA |" in found.annotations["Root"]["q"]
+    assert "list[RootRItemA | RootRItemB] | None" in found.annotations["Root"]["r"]
+    if flavour == "msgspec":
+        value = msgspec.convert({"p": [{"kind": "b"}, {"kind": "a"}]}, module.Root)
+        assert isinstance(value.p[0], module.RootPItemB)
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
 def test_an_alias_that_is_read_by_two_ways_is_no_circle(
     flavour: Flavour, load: Any
 ) -> None:
@@ -251,6 +269,39 @@ def test_what_has_a_default_is_never_absent() -> None:
         "c": "int",
         "a": "str",
         "b": "str | UnsetType",
+    }
+
+
+@pytest.mark.parametrize("flavour", ["msgspec", "pydantic"])
+def test_a_default_of_null_is_kept_under_any_name(flavour: Flavour, load: Any) -> None:
+    nothing = {"type": ["string", "null"], "default": None}
+    _, found = made(flavour, Root=obj(("dueDate",), dueDate={}, endDate=nothing))
+    value = load(found).Root(due_date=1)
+    assert value.end_date is None
+    if flavour == "msgspec":
+        assert msgspec.to_builtins(value) == {"dueDate": 1, "endDate": None}
+
+
+def test_whatever_is_nullable_can_be_null() -> None:
+    defs = {"Place": obj(x={"type": "integer"}), "Sky": {"enum": ["clear", "grey"]}}
+    kinds: dict[str, Any] = {
+        "a": {"$ref": "#/$defs/Place"},
+        "b": {"allOf": [{"$ref": "#/$defs/Place"}]},
+        "c": {"allOf": [{"$ref": "#/$defs/Place"}, obj(y={"type": "integer"})]},
+        "d": {"enum": ["x", "y"]},
+        "e": {"const": 1},
+        "f": {"$ref": "#/$defs/Sky"},
+        "g": {"anyOf": [{"type": "string"}, {"type": "integer"}]},
+    }
+    root = obj(kinds, **{key: kind | {"nullable": True} for key, kind in kinds.items()})
+    assert made("typeddict", Root=root | {"$defs": defs})[1].annotations["Root"] == {
+        "a": "Place | None",
+        "b": "Place | None",
+        "c": "RootC | None",
+        "d": "Literal['x', 'y'] | None",
+        "e": "Literal[1] | None",
+        "f": "Literal['clear', 'grey'] | None",
+        "g": "str | int | None",
     }
 
 

@@ -186,6 +186,10 @@ class _Flattening:
             )
         if not isinstance(schema, dict) or at.depth > MAX_DEPTH:
             return ANY
+        if schema.get("nullable") is True:
+            rest = {key: value for key, value in schema.items() if key != "nullable"}
+            made = self._schema(rest, at)
+            return {"anyOf": [made, {"type": "null"}]} if made else ANY
         if "$ref" in schema:
             return self._reference(schema["$ref"], at)
         if isinstance(schema.get("allOf"), list) and schema["allOf"]:
@@ -194,10 +198,7 @@ class _Flattening:
             return _values([schema["const"]])
         if isinstance(schema.get("enum"), list):
             return _values(schema["enum"])
-        made = self._typed(schema, at)
-        if schema.get("nullable") is True and made:
-            return {"anyOf": [made, {"type": "null"}]}
-        return made
+        return self._typed(schema, at)
 
     def _typed(self, schema: dict[str, Any], at: _Place) -> dict[str, Any]:
         types = schema.get("type")
