@@ -991,6 +991,21 @@ def test_changes_are_said_in_words() -> None:
     assert changes(before, after) == [
         'tool "a": its result is another: str → int',
     ]
+    kinds = [listing(tool("a", None, (), **{key: {}})) for key in ("toAll", "to_all")]
+    before, after = (put.body(text_of(each)) or "" for each in kinds)
+    (said,) = changes(before, after)
+    assert said.startswith(
+        "tool \"a\": argument to_all: Any = UNSET, sent as 'toAll' →"
+    )
+    described = place | {"description": "Where."}
+    plain = listing(tool("a", place))
+    for other, words in (
+        (listing(tool("a", place), instructions="Ask."), "the server's name or its"),
+        (listing(tool("a", described)), "a model's description"),
+    ):
+        before, after = (put.body(text_of(each)) or "" for each in (plain, other))
+        (said,) = changes(before, after)
+        assert said.startswith(words)
     for broken in ("class", "x = " + "-" * 100_000 + "1"):
         assert changes(broken, after) == ["it is not Python any more"]
 
