@@ -494,6 +494,23 @@ def test_templates_take_their_variables(load: Any) -> None:
     assert client.asked == ["file:///a/b?from=1"]
 
 
+def test_a_path_in_a_template_is_a_list_or_absent(load: Any) -> None:
+    template = {"name": "dir", "uriTemplate": "repo://{owner}{/path*}{?owner}"}
+    text = text_of(listing(resourceTemplates=[template]))
+    assert "owner: str, path: str | list[str] | UnsetType = UNSET" in text
+    client = Recorder()
+    demo = load(text).DemoClient(client)
+    asyncio.run(demo.read_dir(owner="a", path=["src", "a b.py"]))
+    asyncio.run(demo.read_dir(owner="a", path="src"))
+    asyncio.run(demo.read_dir(owner="a"))
+    asked = [
+        "repo://a/src/a%20b.py?owner=a",
+        "repo://a/src?owner=a",
+        "repo://a?owner=a",
+    ]
+    assert client.asked == asked
+
+
 def test_a_variable_can_have_any_name(load: Any) -> None:
     template = {"name": "file", "uriTemplate": "file:///{self}/{template}"}
     client = Recorder()
