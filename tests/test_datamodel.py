@@ -305,6 +305,28 @@ def test_whatever_is_nullable_can_be_null() -> None:
     }
 
 
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_an_object_has_what_any_of_its_choices_has(flavour: Flavour, load: Any) -> None:
+    """And its own; which of them go together is for the server to check."""
+    cat = obj(("kind", "lives"), kind={"const": "cat"}, lives={"type": "integer"})
+    dog = obj(("kind",), kind={"const": "dog"}, tricks={"type": "array"})
+    named = {"$ref": "#/$defs/Named"}
+    pet = obj(("id",), id={"type": "integer"}) | {"oneOf": [cat, dog, named, True]}
+    defs = {"Named": {"allOf": [obj(name={"type": "string"}), {"$ref": "#/$defs/Pet"}]}}
+    root = {"$ref": "#/$defs/Pet", "$defs": defs | {"Pet": pet}}
+    flat, found = made(flavour, Root=root)
+    pet = flat.definitions["Pet"]
+    assert pet["required"] == ["id"]
+    assert pet["properties"] == {
+        "id": {"type": "integer"},
+        "kind": {"enum": ["cat", "dog"]},
+        "lives": {"type": "integer"},
+        "tricks": {"type": "array", "items": {}},
+        "name": {"type": "string"},
+    }
+    assert_usable(flavour, flat, load(found))
+
+
 def test_keys_that_no_typeddict_has_make_it_any_dict() -> None:
     """Type checkers refuse an empty one, and Any cannot be both a key and a type."""
     for key in ("", "Any"):

@@ -573,13 +573,13 @@ def test_schemas_that_are_no_list_of_parameters() -> None:
     assert ["t3" in found.notes[0].message, "t4" in found.notes[1].message] == [1, 1]
 
 
-def test_arguments_of_some_choices_only_are_said_to_be_left_out() -> None:
-    choices = [{"properties": {"a": {}}}, {"properties": {"more": {}}}]
-    made = [tool("part", None, (), a={}), tool("whole", None, (), a={}, more={})]
-    for each in made:
-        each["inputSchema"]["oneOf"] = choices
-    (note,) = generate(listing(*made), Request(), "DemoClient").notes
-    assert (note.code, '"part"' in note.message) == ("arguments-unlisted", True)
+def test_arguments_of_some_choices_only_are_taken() -> None:
+    made = tool("part", None, ("a",), a={})
+    arms = [{"properties": {"a": {}}}, {"properties": {"b": {}}, "required": ["b"]}]
+    made["inputSchema"]["oneOf"] = arms
+    found = generate(listing(made), Request(), "DemoClient")
+    assert "(self, *, a: Any, b: Any = UNSET)" in found.text
+    assert found.notes == ()
 
 
 def test_a_result_is_what_was_promised_or_an_error(load: Any) -> None:

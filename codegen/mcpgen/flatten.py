@@ -230,6 +230,7 @@ class _Flattening:
         properties = _properties(schema)
         if not properties:
             return self._map(schema, at)
+        properties = properties | self._by_choice(schema, at.root)
         required = schema.get("required")
         listed = required if isinstance(required, list) else []
         needed = dict.fromkeys(name for name in listed if isinstance(name, str))
@@ -252,6 +253,25 @@ class _Flattening:
             made["required"] = [name for name in properties if name in needed]
             made |= _described(schema)
         return {"$ref": at.key}
+
+    def _by_choice(self, schema: dict[str, Any], root: str) -> dict[str, Any]:
+        """What an object has besides its own in some cases: all of that may be there."""
+        seen: set[str] = set()
+        found: dict[str, list[Any]] = {}
+        for keyword in ("anyOf", "oneOf"):
+            arms = schema.get(keyword)
+            for arm in arms if isinstance(arms, list) else ():
+                for part in (
+                    self._parts(arm, root, seen) if isinstance(arm, dict) else ()
+                ):
+                    for name, inner in _properties(part).items():
+                        found.setdefault(name, []).append(inner)
+        own = _properties(schema)
+        return {
+            name: kinds[0] if all(k == kinds[0] for k in kinds) else {"anyOf": kinds}
+            for name, kinds in found.items()
+            if name not in own
+        }
 
     def _property(self, schema: Any, at: _Place) -> dict[str, Any]:
         made = dict(self._schema(schema, at)) | _described(schema)

@@ -209,8 +209,7 @@ class _Generator:
         unfolded: str,
     ) -> Method:
         root = flat.roots[self.inputs[tool["name"]]]
-        listed = (_class_of(root, flat) or {}).get("properties", {})
-        if _takes_more(tool.get("inputSchema"), listed):
+        if _class_of(root, flat) is None and _takes_some(tool.get("inputSchema")):
             self._note(
                 "arguments-unlisted",
                 f'the tool "{clip(tool["name"], 80)}" takes arguments that its schema '
@@ -467,18 +466,13 @@ def _without_aliases(
     return made
 
 
-def _takes_more(schema: Any, listed: Mapping[str, Any]) -> bool:
-    """Does a schema speak of arguments that are not listed?"""
-    if not isinstance(schema, dict):
-        return False
-    if listed:
-        choices = [schema.get(word) for word in ("anyOf", "oneOf")]
-        arms = [arm for arms in choices if isinstance(arms, list) for arm in arms]
-        inside = [arm.get("properties") for arm in arms if isinstance(arm, dict)]
-        return any(isinstance(p, dict) and p.keys() - listed.keys() for p in inside)
+def _takes_some(schema: Any) -> bool:
+    """Does a schema that lists no arguments speak of some?"""
     words = ("required", "additionalProperties", "patternProperties", "$ref")
     more = (*words, "anyOf", "oneOf", "allOf")
-    return any(schema.get(word) and schema[word] is not True for word in more)
+    return isinstance(schema, dict) and any(
+        schema.get(word) and schema[word] is not True for word in more
+    )
 
 
 def _reachable(flat: Flat, schemas: Iterable[Any]) -> Iterator[tuple[str, Any]]:
