@@ -305,24 +305,39 @@ def test_whatever_is_nullable_can_be_null() -> None:
     }
 
 
+def test_properties_beside_a_reference_count() -> None:
+    base = obj(("a",), a={"type": "string"}) | {"description": "The base."}
+    more = obj(("b",), b={"type": "integer"}) | {"$ref": "#/$defs/Base"}
+    itself = {"$ref": "#", "properties": {"c": {}}}
+    root = obj(more=more, all={"allOf": [more]}, self={"$ref": "#/$defs/Self"})
+    flat, _ = made("msgspec", Root=root | {"$defs": {"Base": base, "Self": itself}})
+    for name in ("RootMore", "RootAll"):
+        found = flat.definitions[name]
+        assert found["properties"].keys() == {"a", "b"}
+        assert found["required"] == ["b", "a"]
+    assert flat.notes == ()
+
+
 @pytest.mark.parametrize("flavour", FLAVOURS)
 def test_an_object_has_what_any_of_its_choices_has(flavour: Flavour, load: Any) -> None:
-    """And its own; which of them go together is for the server to check."""
-    cat = obj(("kind", "lives"), kind={"const": "cat"}, lives={"type": "integer"})
-    dog = obj(("kind",), kind={"const": "dog"}, tricks={"type": "array"})
+    """And its own; of what one choice does not speak, there it can be anything."""
+    text = {"type": "string"}
+    cat = obj(("kind",), kind={"const": "cat"}, lives={"type": "integer"}, name=text)
+    dog = obj(("kind",), kind={"const": "dog"}, tricks={"type": "array"}, name=text)
     named = {"$ref": "#/$defs/Named"}
-    pet = obj(("id",), id={"type": "integer"}) | {"oneOf": [cat, dog, named, True]}
-    defs = {"Named": {"allOf": [obj(name={"type": "string"}), {"$ref": "#/$defs/Pet"}]}}
+    pet = obj(("id",), id={"type": "integer"}) | {"oneOf": [cat, dog, named]}
+    fish = obj(kind={"const": "fish"}, name=text)
+    defs = {"Named": {"allOf": [fish, {"$ref": "#/$defs/Pet"}]}}
     root = {"$ref": "#/$defs/Pet", "$defs": defs | {"Pet": pet}}
     flat, found = made(flavour, Root=root)
     pet = flat.definitions["Pet"]
     assert pet["required"] == ["id"]
     assert pet["properties"] == {
         "id": {"type": "integer"},
-        "kind": {"enum": ["cat", "dog"]},
-        "lives": {"type": "integer"},
-        "tricks": {"type": "array", "items": {}},
-        "name": {"type": "string"},
+        "kind": {"enum": ["cat", "dog", "fish"]},
+        "name": text,
+        "lives": {},
+        "tricks": {},
     }
     assert_usable(flavour, flat, load(found))
 

@@ -190,9 +190,10 @@ class _Flattening:
             rest = {key: value for key, value in schema.items() if key != "nullable"}
             made = self._schema(rest, at)
             return {"anyOf": [made, {"type": "null"}]} if made else ANY
-        if "$ref" in schema:
+        refers = "$ref" in schema
+        if refers and not _properties(schema):
             return self._reference(schema["$ref"], at)
-        if isinstance(schema.get("allOf"), list) and schema["allOf"]:
+        if refers or (isinstance(schema.get("allOf"), list) and schema["allOf"]):
             return self._all(schema, at)
         if "const" in schema:
             return _values([schema["const"]])
@@ -255,23 +256,27 @@ class _Flattening:
         return {"$ref": at.key}
 
     def _by_choice(self, schema: dict[str, Any], root: str) -> dict[str, Any]:
-        """What an object has besides its own in some cases: all of that may be there."""
-        seen: set[str] = set()
-        found: dict[str, list[Any]] = {}
+        """What an object may have besides its own: of what not all choices speak, anything."""
+        found: dict[str, Any] = {}
         for keyword in ("anyOf", "oneOf"):
-            arms = schema.get(keyword)
-            for arm in arms if isinstance(arms, list) else ():
-                for part in (
-                    self._parts(arm, root, seen) if isinstance(arm, dict) else ()
-                ):
-                    for name, inner in _properties(part).items():
-                        found.setdefault(name, []).append(inner)
+            listed = schema.get(keyword)
+            arms = [
+                self._listed(arm, root)
+                for arm in (listed if isinstance(listed, list) else ())
+            ]
+            for name in dict.fromkeys(name for arm in arms for name in arm):
+                kinds = [arm.get(name, True) for arm in arms]
+                is_one = all(kind == kinds[0] for kind in kinds)
+                found[name] = kinds[0] if is_one else {"anyOf": kinds}
         own = _properties(schema)
-        return {
-            name: kinds[0] if all(k == kinds[0] for k in kinds) else {"anyOf": kinds}
-            for name, kinds in found.items()
-            if name not in own
-        }
+        return {name: kind for name, kind in found.items() if name not in own}
+
+    def _listed(self, arm: Any, root: str) -> dict[str, Any]:
+        """The properties of a choice, references followed."""
+        found: dict[str, Any] = {}
+        for part in self._parts(arm, root, set()) if isinstance(arm, dict) else ():
+            found = _properties(part) | found
+        return found
 
     def _property(self, schema: Any, at: _Place) -> dict[str, Any]:
         made = dict(self._schema(schema, at)) | _described(schema)
@@ -304,7 +309,9 @@ class _Flattening:
     def _all(self, schema: dict[str, Any], at: _Place) -> dict[str, Any]:
         """Several at once: objects become one that has all their properties."""
         own = {key: value for key, value in schema.items() if key != "allOf"}
-        parts = [part for part in schema["allOf"] if isinstance(part, dict)]
+        listed = schema.get("allOf")
+        all_of = listed if isinstance(listed, list) else []
+        parts = [part for part in all_of if isinstance(part, dict)]
         if len(parts) == 1 and not _says_something(own):
             return self._schema(parts[0], at.under("allOf/0"))
         seen: set[str] = set()
@@ -323,13 +330,18 @@ class _Flattening:
         self, schema: dict[str, Any], root: str, seen: set[str]
     ) -> Iterator[dict[str, Any]]:
         """What is to hold at once: what `allOf` lists, references followed."""
-        if isinstance(ref := schema.get("$ref"), str):
+        self.nodes += 1
+        if self.nodes > MAX_NODES:
+            return  # which is said as soon as the next is read
+        above = ("allOf", "$ref")
+        ref = schema.get("$ref")
+        if _properties(schema) or not isinstance(ref, str):
+            yield {key: value for key, value in schema.items() if key not in above}
+        if isinstance(ref, str):
             target = None if ref in seen else self._raw(root, ref)
             seen.add(ref)
             if target and isinstance(target[1], dict):
                 yield from self._parts(target[1], root, seen)
-            return
-        yield {key: value for key, value in schema.items() if key != "allOf"}
         listed = schema.get("allOf")
         for part in listed if isinstance(listed, list) else ():
             if isinstance(part, dict):
