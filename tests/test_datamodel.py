@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import jsonschema
 import msgspec
 import pydantic
 import pytest
@@ -18,6 +19,7 @@ from mcpgen.datamodel import FLAVOURS, Flavour, Models, models
 from mcpgen.diagnostics import CompileError
 from mcpgen.flatten import Flat, flatten
 from mcpgen.names import distinct, field_name, snake_case, spelled
+from mcpgen.runtime.client.typed import _fitted
 
 from .test_hostile import TEXTS
 
@@ -615,12 +617,14 @@ def test_nothing_is_fetched_read_or_written(
 # --- any schema at all ----------------------------------------------------------------
 
 
-def some_schema(rng: random.Random, depth: int) -> Any:
-    ref = {"$ref": rng.choice(["#", "#/$defs/A", "#/$defs/B", "#/properties/p"])}
+REFS = ("#", "#/$defs/A", "#/$defs/B", "#/properties/p")
+
+
+def some_schema(rng: random.Random, depth: int, refs: tuple[str, ...] = REFS) -> Any:
     leaves: list[Any] = [
         True,
         {},
-        ref,
+        *({"$ref": rng.choice(refs)} for _ in refs[:1]),
         {"type": rng.choice(["string", "integer", "number", "boolean", "null"])},
         {"enum": rng.sample(["a", "b", 1, 2, None, True, 1.5], 2)},
         {"const": rng.choice(["a", "b"])},
@@ -629,7 +633,10 @@ def some_schema(rng: random.Random, depth: int) -> Any:
         return rng.choice(leaves)
 
     def inner() -> Any:
-        return some_schema(rng, depth - 1)
+        return some_schema(rng, depth - 1, refs)
+
+    def tagged(tag: str) -> Any:
+        return obj(("t",), t={"const": tag}, **{rng.choice("xy"): inner()})
 
     names = rng.sample(["p", "q", "p-q", "list", "t"], rng.randint(1, 3))
     return rng.choice(
@@ -639,6 +646,9 @@ def some_schema(rng: random.Random, depth: int) -> Any:
             {"type": "object", "additionalProperties": inner()},
             obj(tuple(rng.sample(names, 1)), **{name: inner() for name in names}),
             obj(("t",), t={"const": rng.choice("ab")}, x=inner()),
+            {"type": "array", "items": {"oneOf": [tagged("a"), tagged("b")]}},
+            obj(p=inner()) | {"anyOf": [tagged("a"), tagged("b")]},
+            obj(**{"p-q": {"type": ["string", "null"], "default": None}}, p=inner()),
             {
                 rng.choice(["anyOf", "oneOf"]): [
                     inner() for _ in range(rng.randint(1, 4))
@@ -665,3 +675,64 @@ def test_any_schema_has_models(flavour: Flavour, seed: int, load: Any) -> None:
     assert_usable(flavour, flat, load(found))
     again = flatten(dict(reversed(schemas.items())), flavour)
     assert models(again.definitions, flavour, fields=again.fields).code == found.code
+
+
+def some_value(rng: random.Random, schema: Any, defs: Any) -> Any:
+    """A value that often fits."""
+    if schema is True or not schema:
+        return rng.choice([None, "x", 1.5, [1], {"q": True}])
+    if "$ref" in schema:
+        return some_value(rng, defs[schema["$ref"].removeprefix("#/$defs/")], defs)
+    if "const" in schema or "enum" in schema:
+        return rng.choice(schema.get("enum") or [schema["const"]])
+    value: Any = {}
+    for keyword in ("allOf", "anyOf", "oneOf"):
+        arms = schema.get(keyword, [])
+        for arm in arms if keyword == "allOf" else [rng.choice(arms)] if arms else []:
+            part = some_value(rng, arm, defs)
+            value = value | part if isinstance(part, dict) and value != part else part
+            if not isinstance(value, dict):
+                return value
+    kind = schema.get("type", "object")
+    match rng.choice(kind) if isinstance(kind, list) else kind:
+        case "array":
+            items = schema.get("items", True)
+            return [some_value(rng, items, defs) for _ in range(rng.randint(0, 2))]
+        case "object":
+            for name, inner in schema.get("properties", {}).items():
+                if name in schema.get("required", ()) or rng.random() < 0.6:
+                    value[name] = some_value(rng, inner, defs)
+            if more := schema.get("additionalProperties"):
+                value["more"] = some_value(rng, more, defs)
+            return value
+        case "string":
+            return rng.choice(["", "a", "text"])
+        case "integer" | "number" as number:
+            return rng.choice([0, -3, 2**40, 1.5 if number == "number" else 7])
+        case "boolean":
+            return rng.random() < 0.5
+    return None
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("flavour", ["msgspec", "pydantic"])
+def test_what_fits_a_schema_fits_its_models(
+    flavour: Flavour, seed: int, load: Any
+) -> None:
+    """They may be wider than the schema, and never narrower."""
+    rng = random.Random(seed)
+    tried = 0
+    schemas = {}
+    for n in range(8):
+        defs = {"A": some_schema(rng, 2, ("#/$defs/B",)), "B": some_schema(rng, 2, ())}
+        root = obj(p=some_schema(rng, 3, REFS[1:3]), q=some_schema(rng, 2, ()))
+        schemas[f"Root{n}"] = root | {"$defs": defs}
+    module = load(made(flavour, **schemas)[1])
+    for name, schema in schemas.items():
+        validator = jsonschema.Draft202012Validator(schema)
+        for _ in range(30):
+            value = some_value(rng, schema, schema["$defs"])
+            if validator.is_valid(value):
+                tried += 1
+                _fitted(value, getattr(module, name), "a tool")
+    assert tried > 100

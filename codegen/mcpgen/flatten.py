@@ -260,14 +260,15 @@ class _Flattening:
         found: dict[str, Any] = {}
         for keyword in ("anyOf", "oneOf"):
             listed = schema.get(keyword)
-            arms = [
-                self._listed(arm, root)
-                for arm in (listed if isinstance(listed, list) else ())
-            ]
-            for name in dict.fromkeys(name for arm in arms for name in arm):
-                kinds = [arm.get(name, True) for arm in arms]
+            arms = listed if isinstance(listed, list) else []
+            said: dict[str, list[Any]] = {}
+            for arm in arms:
+                for name, inner in self._listed(arm, root).items():
+                    said.setdefault(name, []).append(inner)
+            for name, kinds in said.items():
                 is_one = all(kind == kinds[0] for kind in kinds)
-                found[name] = kinds[0] if is_one else {"anyOf": kinds}
+                kind = kinds[0] if is_one else {"anyOf": kinds}
+                found[name] = kind if len(kinds) == len(arms) else True
         own = _properties(schema)
         return {name: kind for name, kind in found.items() if name not in own}
 
