@@ -434,6 +434,10 @@ def test_what_leads_elsewhere_is_said() -> None:
     flat, found = made("msgspec", Root=ODD["elsewhere"])
     assert [note.code for note in flat.notes] == ["ref-not-followed"] * 2
     assert "a: Any" in found.code
+    both = {"allOf": [{"$ref": "other.json"}, obj(x={})]}
+    flat, _ = made("msgspec", Root=obj(both=both))
+    (note,) = flat.notes
+    assert (note.code, note.place) == ("ref-not-followed", "Root#/properties/both")
     flat, _ = made("pydantic", Root=obj(**{"\x1b[31m": {"$ref": "other.json"}}))
     assert flat.notes[0].place == "Root#/properties/\\u001b[31m"
 

@@ -231,7 +231,7 @@ class _Flattening:
         properties = _properties(schema)
         if not properties:
             return self._map(schema, at)
-        properties = properties | self._by_choice(schema, at.root)
+        properties = properties | self._by_choice(schema, at)
         required = schema.get("required")
         listed = required if isinstance(required, list) else []
         needed = dict.fromkeys(name for name in listed if isinstance(name, str))
@@ -255,7 +255,7 @@ class _Flattening:
             made |= _described(schema)
         return {"$ref": at.key}
 
-    def _by_choice(self, schema: dict[str, Any], root: str) -> dict[str, Any]:
+    def _by_choice(self, schema: dict[str, Any], at: _Place) -> dict[str, Any]:
         """What an object may have besides its own: of what not all choices speak, anything."""
         found: dict[str, Any] = {}
         for keyword in ("anyOf", "oneOf"):
@@ -263,7 +263,7 @@ class _Flattening:
             arms = listed if isinstance(listed, list) else []
             said: dict[str, list[Any]] = {}
             for arm in arms:
-                for name, inner in self._listed(arm, root).items():
+                for name, inner in self._listed(arm, at).items():
                     said.setdefault(name, []).append(inner)
             for name, kinds in said.items():
                 is_one = all(kind == kinds[0] for kind in kinds)
@@ -272,10 +272,10 @@ class _Flattening:
         own = _properties(schema)
         return {name: kind for name, kind in found.items() if name not in own}
 
-    def _listed(self, arm: Any, root: str) -> dict[str, Any]:
+    def _listed(self, arm: Any, at: _Place) -> dict[str, Any]:
         """The properties of a choice, references followed."""
         found: dict[str, Any] = {}
-        for part in self._parts(arm, root, set()) if isinstance(arm, dict) else ():
+        for part in self._parts(arm, at, set()) if isinstance(arm, dict) else ():
             found = _properties(part) | found
         return found
 
@@ -317,7 +317,7 @@ class _Flattening:
             return self._schema(parts[0], at.under("allOf/0"))
         seen: set[str] = set()
         merged: dict[str, Any] = {}
-        for part in self._parts(schema, at.root, seen):
+        for part in self._parts(schema, at, seen):
             merged = _merged(merged, part)
         if inside := sorted(seen & self.merging):
             # An object that holds itself, and more: only itself can be said.
@@ -328,7 +328,7 @@ class _Flattening:
         return made
 
     def _parts(
-        self, schema: dict[str, Any], root: str, seen: set[str]
+        self, schema: dict[str, Any], at: _Place, seen: set[str]
     ) -> Iterator[dict[str, Any]]:
         """What is to hold at once: what `allOf` lists, references followed."""
         self.nodes += 1
@@ -339,30 +339,23 @@ class _Flattening:
         if _properties(schema) or not isinstance(ref, str):
             yield {key: value for key, value in schema.items() if key not in above}
         if isinstance(ref, str):
-            target = None if ref in seen else self._raw(root, ref)
+            target = None if ref in seen else self._raw(at.root, ref)
+            if target is None and ref not in seen:
+                self._lost(ref, at, "what it adds to the rest is missing")
             seen.add(ref)
             if target and isinstance(target[1], dict):
-                yield from self._parts(target[1], root, seen)
+                yield from self._parts(target[1], at, seen)
         listed = schema.get("allOf")
         for part in listed if isinstance(listed, list) else ():
             if isinstance(part, dict):
-                yield from self._parts(part, root, seen)
+                yield from self._parts(part, at, seen)
 
     # --- references -----------------------------------------------------------------------
 
     def _reference(self, ref: Any, at: _Place) -> dict[str, Any]:
         target = self._raw(at.root, ref)
         if target is None:
-            self.notes.append(
-                Diagnostic(
-                    "ref-not-followed",
-                    f'"$ref": "{clip(str(ref), 80)}" leads out of the schema, or nowhere',
-                    self.file or at.root,
-                    clip(at.pointer, 200),
-                    "what stands there is any value",
-                    severity="warning",
-                )
-            )
+            self._lost(ref, at, "what stands there is any value")
             return ANY
         pointer, schema = target
         short = _DEFS.fullmatch(pointer)
@@ -372,6 +365,18 @@ class _Flattening:
         elif pointer:
             place = replace(place, words=(at.root, *_words(pointer)))
         return self._target(place, schema)
+
+    def _lost(self, ref: Any, at: _Place, hint: str) -> None:
+        self.notes.append(
+            Diagnostic(
+                "ref-not-followed",
+                f'"$ref": "{clip(str(ref), 80)}" leads out of the schema, or nowhere',
+                self.file or at.root,
+                clip(at.pointer, 200),
+                hint,
+                severity="warning",
+            )
+        )
 
     def _target(self, at: _Place, schema: Any) -> dict[str, Any]:
         if at.key in self.unfit:
