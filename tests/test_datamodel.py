@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import jsonschema
 import msgspec
 import pydantic
 import pytest
@@ -18,6 +19,7 @@ from mcpgen.datamodel import FLAVOURS, Flavour, Models, models
 from mcpgen.diagnostics import CompileError
 from mcpgen.flatten import Flat, flatten
 from mcpgen.names import distinct, field_name, snake_case, spelled
+from mcpgen.runtime.client.typed import _fitted
 
 from .test_hostile import TEXTS
 
@@ -211,6 +213,24 @@ def test_a_choice_can_be_part_of_a_choice(flavour: Flavour, load: Any) -> None:
 
 
 @pytest.mark.parametrize("flavour", FLAVOURS)
+def test_a_list_can_be_of_a_choice(flavour: Flavour, load: Any) -> None:
+    """What tells the objects apart stands in the list itself, under no name."""
+    arms = [obj(("kind",), kind={"const": name}, **{name: {}}) for name in ("a", "b")]
+    list_ = {"type": "array", "items": {"oneOf": arms}}
+    nullable = {"anyOf": [list_, {"type": "null"}]}
+    root = obj((), p=list_, q={"type": "array", "items": list_}, r=nullable)
+    flat, found = made(flavour, Root=root)
+    module = load(found)
+    assert_usable(flavour, flat, module)
+    assert "list[RootPItemA | RootPItemB]" in found.annotations["Root"]["p"]
+    assert "list[list[RootQItemItemA |" in found.annotations["Root"]["q"]
+    assert "list[RootRItemA | RootRItemB] | None" in found.annotations["Root"]["r"]
+    if flavour == "msgspec":
+        value = msgspec.convert({"p": [{"kind": "b"}, {"kind": "a"}]}, module.Root)
+        assert isinstance(value.p[0], module.RootPItemB)
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
 def test_an_alias_that_is_read_by_two_ways_is_no_circle(
     flavour: Flavour, load: Any
 ) -> None:
@@ -252,6 +272,76 @@ def test_what_has_a_default_is_never_absent() -> None:
         "a": "str",
         "b": "str | UnsetType",
     }
+
+
+@pytest.mark.parametrize("flavour", ["msgspec", "pydantic"])
+def test_a_default_of_null_is_kept_under_any_name(flavour: Flavour, load: Any) -> None:
+    nothing = {"type": ["string", "null"], "default": None}
+    _, found = made(flavour, Root=obj(("dueDate",), dueDate={}, endDate=nothing))
+    value = load(found).Root(due_date=1)
+    assert value.end_date is None
+    if flavour == "msgspec":
+        assert msgspec.to_builtins(value) == {"dueDate": 1, "endDate": None}
+
+
+def test_whatever_is_nullable_can_be_null() -> None:
+    defs = {"Place": obj(x={"type": "integer"}), "Sky": {"enum": ["clear", "grey"]}}
+    kinds: dict[str, Any] = {
+        "a": {"$ref": "#/$defs/Place"},
+        "b": {"allOf": [{"$ref": "#/$defs/Place"}]},
+        "c": {"allOf": [{"$ref": "#/$defs/Place"}, obj(y={"type": "integer"})]},
+        "d": {"enum": ["x", "y"]},
+        "e": {"const": 1},
+        "f": {"$ref": "#/$defs/Sky"},
+        "g": {"anyOf": [{"type": "string"}, {"type": "integer"}]},
+    }
+    root = obj(kinds, **{key: kind | {"nullable": True} for key, kind in kinds.items()})
+    assert made("typeddict", Root=root | {"$defs": defs})[1].annotations["Root"] == {
+        "a": "Place | None",
+        "b": "Place | None",
+        "c": "RootC | None",
+        "d": "Literal['x', 'y'] | None",
+        "e": "Literal[1] | None",
+        "f": "Literal['clear', 'grey'] | None",
+        "g": "str | int | None",
+    }
+
+
+def test_properties_beside_a_reference_count() -> None:
+    base = obj(("a",), a={"type": "string"}) | {"description": "The base."}
+    more = obj(("b",), b={"type": "integer"}) | {"$ref": "#/$defs/Base"}
+    itself = {"$ref": "#", "properties": {"c": {}}}
+    root = obj(more=more, all={"allOf": [more]}, self={"$ref": "#/$defs/Self"})
+    flat, _ = made("msgspec", Root=root | {"$defs": {"Base": base, "Self": itself}})
+    for name in ("RootMore", "RootAll"):
+        found = flat.definitions[name]
+        assert found["properties"].keys() == {"a", "b"}
+        assert found["required"] == ["b", "a"]
+    assert flat.notes == ()
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_an_object_has_what_any_of_its_choices_has(flavour: Flavour, load: Any) -> None:
+    """And its own; of what one choice does not speak, there it can be anything."""
+    text = {"type": "string"}
+    cat = obj(("kind",), kind={"const": "cat"}, lives={"type": "integer"}, name=text)
+    dog = obj(("kind",), kind={"const": "dog"}, tricks={"type": "array"}, name=text)
+    named = {"$ref": "#/$defs/Named"}
+    pet = obj(("id",), id={"type": "integer"}) | {"oneOf": [cat, dog, named]}
+    fish = obj(kind={"const": "fish"}, name=text)
+    defs = {"Named": {"allOf": [fish, {"$ref": "#/$defs/Pet"}]}}
+    root = {"$ref": "#/$defs/Pet", "$defs": defs | {"Pet": pet}}
+    flat, found = made(flavour, Root=root)
+    pet = flat.definitions["Pet"]
+    assert pet["required"] == ["id"]
+    assert pet["properties"] == {
+        "id": {"type": "integer"},
+        "kind": {"enum": ["cat", "dog", "fish"]},
+        "name": text,
+        "lives": {},
+        "tricks": {},
+    }
+    assert_usable(flavour, flat, load(found))
 
 
 def test_keys_that_no_typeddict_has_make_it_any_dict() -> None:
@@ -344,6 +434,10 @@ def test_what_leads_elsewhere_is_said() -> None:
     flat, found = made("msgspec", Root=ODD["elsewhere"])
     assert [note.code for note in flat.notes] == ["ref-not-followed"] * 2
     assert "a: Any" in found.code
+    both = {"allOf": [{"$ref": "other.json"}, obj(x={})]}
+    flat, _ = made("msgspec", Root=obj(both=both))
+    (note,) = flat.notes
+    assert (note.code, note.place) == ("ref-not-followed", "Root#/properties/both")
     flat, _ = made("pydantic", Root=obj(**{"\x1b[31m": {"$ref": "other.json"}}))
     assert flat.notes[0].place == "Root#/properties/\\u001b[31m"
 
@@ -527,12 +621,14 @@ def test_nothing_is_fetched_read_or_written(
 # --- any schema at all ----------------------------------------------------------------
 
 
-def some_schema(rng: random.Random, depth: int) -> Any:
-    ref = {"$ref": rng.choice(["#", "#/$defs/A", "#/$defs/B", "#/properties/p"])}
+REFS = ("#", "#/$defs/A", "#/$defs/B", "#/properties/p")
+
+
+def some_schema(rng: random.Random, depth: int, refs: tuple[str, ...] = REFS) -> Any:
     leaves: list[Any] = [
         True,
         {},
-        ref,
+        *({"$ref": rng.choice(refs)} for _ in refs[:1]),
         {"type": rng.choice(["string", "integer", "number", "boolean", "null"])},
         {"enum": rng.sample(["a", "b", 1, 2, None, True, 1.5], 2)},
         {"const": rng.choice(["a", "b"])},
@@ -541,7 +637,10 @@ def some_schema(rng: random.Random, depth: int) -> Any:
         return rng.choice(leaves)
 
     def inner() -> Any:
-        return some_schema(rng, depth - 1)
+        return some_schema(rng, depth - 1, refs)
+
+    def tagged(tag: str) -> Any:
+        return obj(("t",), t={"const": tag}, **{rng.choice("xy"): inner()})
 
     names = rng.sample(["p", "q", "p-q", "list", "t"], rng.randint(1, 3))
     return rng.choice(
@@ -551,6 +650,9 @@ def some_schema(rng: random.Random, depth: int) -> Any:
             {"type": "object", "additionalProperties": inner()},
             obj(tuple(rng.sample(names, 1)), **{name: inner() for name in names}),
             obj(("t",), t={"const": rng.choice("ab")}, x=inner()),
+            {"type": "array", "items": {"oneOf": [tagged("a"), tagged("b")]}},
+            obj(p=inner()) | {"anyOf": [tagged("a"), tagged("b")]},
+            obj(**{"p-q": {"type": ["string", "null"], "default": None}}, p=inner()),
             {
                 rng.choice(["anyOf", "oneOf"]): [
                     inner() for _ in range(rng.randint(1, 4))
@@ -577,3 +679,64 @@ def test_any_schema_has_models(flavour: Flavour, seed: int, load: Any) -> None:
     assert_usable(flavour, flat, load(found))
     again = flatten(dict(reversed(schemas.items())), flavour)
     assert models(again.definitions, flavour, fields=again.fields).code == found.code
+
+
+def some_value(rng: random.Random, schema: Any, defs: Any) -> Any:
+    """A value that often fits."""
+    if schema is True or not schema:
+        return rng.choice([None, "x", 1.5, [1], {"q": True}])
+    if "$ref" in schema:
+        return some_value(rng, defs[schema["$ref"].removeprefix("#/$defs/")], defs)
+    if "const" in schema or "enum" in schema:
+        return rng.choice(schema.get("enum") or [schema["const"]])
+    value: Any = {}
+    for keyword in ("allOf", "anyOf", "oneOf"):
+        arms = schema.get(keyword, [])
+        for arm in arms if keyword == "allOf" else [rng.choice(arms)] if arms else []:
+            part = some_value(rng, arm, defs)
+            value = value | part if isinstance(part, dict) and value != part else part
+            if not isinstance(value, dict):
+                return value
+    kind = schema.get("type", "object")
+    match rng.choice(kind) if isinstance(kind, list) else kind:
+        case "array":
+            items = schema.get("items", True)
+            return [some_value(rng, items, defs) for _ in range(rng.randint(0, 2))]
+        case "object":
+            for name, inner in schema.get("properties", {}).items():
+                if name in schema.get("required", ()) or rng.random() < 0.6:
+                    value[name] = some_value(rng, inner, defs)
+            if more := schema.get("additionalProperties"):
+                value["more"] = some_value(rng, more, defs)
+            return value
+        case "string":
+            return rng.choice(["", "a", "text"])
+        case "integer" | "number" as number:
+            return rng.choice([0, -3, 2**40, 1.5 if number == "number" else 7])
+        case "boolean":
+            return rng.random() < 0.5
+    return None
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("flavour", ["msgspec", "pydantic"])
+def test_what_fits_a_schema_fits_its_models(
+    flavour: Flavour, seed: int, load: Any
+) -> None:
+    """They may be wider than the schema, and never narrower."""
+    rng = random.Random(seed)
+    tried = 0
+    schemas = {}
+    for n in range(8):
+        defs = {"A": some_schema(rng, 2, ("#/$defs/B",)), "B": some_schema(rng, 2, ())}
+        root = obj(p=some_schema(rng, 3, REFS[1:3]), q=some_schema(rng, 2, ()))
+        schemas[f"Root{n}"] = root | {"$defs": defs}
+    module = load(made(flavour, **schemas)[1])
+    for name, schema in schemas.items():
+        validator = jsonschema.Draft202012Validator(schema)
+        for _ in range(30):
+            value = some_value(rng, schema, schema["$defs"])
+            if validator.is_valid(value):
+                tried += 1
+                _fitted(value, getattr(module, name), "a tool")
+    assert tried > 100

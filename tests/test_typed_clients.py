@@ -494,6 +494,23 @@ def test_templates_take_their_variables(load: Any) -> None:
     assert client.asked == ["file:///a/b?from=1"]
 
 
+def test_a_path_in_a_template_is_a_list_or_absent(load: Any) -> None:
+    template = {"name": "dir", "uriTemplate": "repo://{owner}{/path*}{?owner}"}
+    text = text_of(listing(resourceTemplates=[template]))
+    assert "owner: str, path: str | list[str] | UnsetType = UNSET" in text
+    client = Recorder()
+    demo = load(text).DemoClient(client)
+    asyncio.run(demo.read_dir(owner="a", path=["src", "a b.py"]))
+    asyncio.run(demo.read_dir(owner="a", path="src"))
+    asyncio.run(demo.read_dir(owner="a"))
+    asked = [
+        "repo://a/src/a%20b.py?owner=a",
+        "repo://a/src?owner=a",
+        "repo://a?owner=a",
+    ]
+    assert client.asked == asked
+
+
 def test_a_variable_can_have_any_name(load: Any) -> None:
     template = {"name": "file", "uriTemplate": "file:///{self}/{template}"}
     client = Recorder()
@@ -556,13 +573,13 @@ def test_schemas_that_are_no_list_of_parameters() -> None:
     assert ["t3" in found.notes[0].message, "t4" in found.notes[1].message] == [1, 1]
 
 
-def test_arguments_of_some_choices_only_are_said_to_be_left_out() -> None:
-    choices = [{"properties": {"a": {}}}, {"properties": {"more": {}}}]
-    made = [tool("part", None, (), a={}), tool("whole", None, (), a={}, more={})]
-    for each in made:
-        each["inputSchema"]["oneOf"] = choices
-    (note,) = generate(listing(*made), Request(), "DemoClient").notes
-    assert (note.code, '"part"' in note.message) == ("arguments-unlisted", True)
+def test_arguments_of_some_choices_only_are_taken() -> None:
+    made = tool("part", None, ("a",), a={})
+    arms = [{"properties": {"a": {}}}, {"properties": {"b": {}}, "required": ["b"]}]
+    made["inputSchema"]["oneOf"] = arms
+    found = generate(listing(made), Request(), "DemoClient")
+    assert "(self, *, a: Any, b: Any = UNSET)" in found.text
+    assert found.notes == ()
 
 
 def test_a_result_is_what_was_promised_or_an_error(load: Any) -> None:
@@ -991,6 +1008,21 @@ def test_changes_are_said_in_words() -> None:
     assert changes(before, after) == [
         'tool "a": its result is another: str → int',
     ]
+    kinds = [listing(tool("a", None, (), **{key: {}})) for key in ("toAll", "to_all")]
+    before, after = (put.body(text_of(each)) or "" for each in kinds)
+    (said,) = changes(before, after)
+    assert said.startswith(
+        "tool \"a\": argument to_all: Any = UNSET, sent as 'toAll' →"
+    )
+    described = place | {"description": "Where."}
+    plain = listing(tool("a", place))
+    for other, words in (
+        (listing(tool("a", place), instructions="Ask."), "the server's name or its"),
+        (listing(tool("a", described)), "a model's description"),
+    ):
+        before, after = (put.body(text_of(each)) or "" for each in (plain, other))
+        (said,) = changes(before, after)
+        assert said.startswith(words)
     for broken in ("class", "x = " + "-" * 100_000 + "1"):
         assert changes(broken, after) == ["it is not Python any more"]
 

@@ -171,6 +171,9 @@ def _without_prose(schema: Any) -> Any:
             made[key] = [_without_prose(inner) for inner in value]
         elif key in ("items", "additionalProperties"):
             made[key] = _without_prose(value)
+            if key == "items" and "discriminator" in made[key]:
+                # On its own it would become an alias with a name that nobody gave.
+                made[key] = {"anyOf": [made[key]]}
         elif key == "enum" and len(value) == 1:
             made["const"] = value[0]  # which may be a tag
         elif key != "description":
@@ -184,9 +187,11 @@ def _defaulted(schema: Any) -> Any:
         return schema
     needed = schema.get("required", [])
     properties = {
-        name: {k: v for k, v in inner.items() if k != "default" or name not in needed}
-        if isinstance(inner, dict)
-        else inner
+        name: (
+            {k: v for k, v in inner.items() if k != "default" or name not in needed}
+            if isinstance(inner, dict)
+            else inner
+        )
         for name, inner in schema["properties"].items()
     }
     more = [
@@ -321,7 +326,9 @@ class _Module:
 
         So no alias needs quotes, which msgspec would look up in nothing but a class.
         """
-        aliases = {name: node for name, node in named if isinstance(node, ast.AnnAssign)}
+        aliases = {
+            name: node for name, node in named if isinstance(node, ast.AnnAssign)
+        }
         yield from (each for each in named if each[0] not in aliases)
 
         def after_parts(name: str) -> Iterator[tuple[str, ast.stmt]]:
@@ -341,9 +348,13 @@ class _Module:
             name = str(part.value)
             if name not in self.definitions:
                 raise _distrusted(f"line {part.lineno} quotes what is no name")
-            line = self.lines[part.lineno - 1].encode()  # columns are of UTF-8
-            before, after = line[: part.col_offset], line[part.end_col_offset :]
-            self.lines[part.lineno - 1] = (before + name.encode() + after).decode()
+            self._replace(part, name)
+
+    def _replace(self, node: ast.expr, text: str) -> None:
+        """Other text for what stands on one line."""
+        line = self.lines[node.lineno - 1].encode()  # columns are of UTF-8
+        before, after = line[: node.col_offset], line[node.end_col_offset :]
+        self.lines[node.lineno - 1] = (before + text.encode() + after).decode()
 
     def _lines(self, node: ast.stmt) -> Iterator[str]:
         assert node.end_lineno is not None
@@ -400,6 +411,7 @@ class _Module:
         if doc := self._doc(node.name):
             self.before[node.body[0].lineno] = f"    {docstring(doc, 4)}\n"
         annotations = self.annotations.setdefault(node.name, {})
+        nulls = self._null_defaults(node.name) if self.flavour == "msgspec" else ()
         settings: ast.Assign | None = None
         renames = False
         for part in node.body:
@@ -411,6 +423,10 @@ class _Module:
                     annotations[attribute] = ast.unparse(part.annotation)
                     wire = _wire_name(part)
                     renames |= wire is not None
+                    if part.value and wire in nulls:
+                        # A default of null looks like none to who wrote `field(name=…)`.
+                        call = ast.unparse(part.value).removesuffix(")")
+                        self._replace(part.value, f"{call}, default=None)")
                     doc = properties.get(attribute if wire is None else wire, "")
                     self._after(part, doc, 4)
                 case ast.Assign(
@@ -460,9 +476,19 @@ class _Module:
         return _description(self.definitions.get(name))
 
     def _properties(self, name: str) -> dict[str, str]:
+        return {key: _description(inner) for key, inner in self._schemas(name).items()}
+
+    def _null_defaults(self, name: str) -> set[str]:
+        """The keys that are null when they are not given."""
+        return {
+            key
+            for key, inner in self._schemas(name).items()
+            if isinstance(inner, dict) and inner.get("default", ...) is None
+        }.difference(self.definitions.get(name, {}).get("required", ()))
+
+    def _schemas(self, name: str) -> dict[str, Any]:
         schema = self.definitions.get(name)
-        found = schema.get("properties", {}) if isinstance(schema, dict) else {}
-        return {key: _description(inner) for key, inner in found.items()}
+        return schema.get("properties", {}) if isinstance(schema, dict) else {}
 
 
 def _quoted(node: ast.AST) -> Iterator[ast.Constant]:

@@ -186,18 +186,20 @@ class _Flattening:
             )
         if not isinstance(schema, dict) or at.depth > MAX_DEPTH:
             return ANY
-        if "$ref" in schema:
+        if schema.get("nullable") is True:
+            rest = {key: value for key, value in schema.items() if key != "nullable"}
+            made = self._schema(rest, at)
+            return {"anyOf": [made, {"type": "null"}]} if made else ANY
+        refers = "$ref" in schema
+        if refers and not _properties(schema):
             return self._reference(schema["$ref"], at)
-        if isinstance(schema.get("allOf"), list) and schema["allOf"]:
+        if refers or (isinstance(schema.get("allOf"), list) and schema["allOf"]):
             return self._all(schema, at)
         if "const" in schema:
             return _values([schema["const"]])
         if isinstance(schema.get("enum"), list):
             return _values(schema["enum"])
-        made = self._typed(schema, at)
-        if schema.get("nullable") is True and made:
-            return {"anyOf": [made, {"type": "null"}]}
-        return made
+        return self._typed(schema, at)
 
     def _typed(self, schema: dict[str, Any], at: _Place) -> dict[str, Any]:
         types = schema.get("type")
@@ -229,6 +231,7 @@ class _Flattening:
         properties = _properties(schema)
         if not properties:
             return self._map(schema, at)
+        properties = properties | self._by_choice(schema, at)
         required = schema.get("required")
         listed = required if isinstance(required, list) else []
         needed = dict.fromkeys(name for name in listed if isinstance(name, str))
@@ -251,6 +254,30 @@ class _Flattening:
             made["required"] = [name for name in properties if name in needed]
             made |= _described(schema)
         return {"$ref": at.key}
+
+    def _by_choice(self, schema: dict[str, Any], at: _Place) -> dict[str, Any]:
+        """What an object may have besides its own: of what not all choices speak, anything."""
+        found: dict[str, Any] = {}
+        for keyword in ("anyOf", "oneOf"):
+            listed = schema.get(keyword)
+            arms = listed if isinstance(listed, list) else []
+            said: dict[str, list[Any]] = {}
+            for arm in arms:
+                for name, inner in self._listed(arm, at).items():
+                    said.setdefault(name, []).append(inner)
+            for name, kinds in said.items():
+                is_one = all(kind == kinds[0] for kind in kinds)
+                kind = kinds[0] if is_one else {"anyOf": kinds}
+                found[name] = kind if len(kinds) == len(arms) else True
+        own = _properties(schema)
+        return {name: kind for name, kind in found.items() if name not in own}
+
+    def _listed(self, arm: Any, at: _Place) -> dict[str, Any]:
+        """The properties of a choice, references followed."""
+        found: dict[str, Any] = {}
+        for part in self._parts(arm, at, set()) if isinstance(arm, dict) else ():
+            found = _properties(part) | found
+        return found
 
     def _property(self, schema: Any, at: _Place) -> dict[str, Any]:
         made = dict(self._schema(schema, at)) | _described(schema)
@@ -283,12 +310,14 @@ class _Flattening:
     def _all(self, schema: dict[str, Any], at: _Place) -> dict[str, Any]:
         """Several at once: objects become one that has all their properties."""
         own = {key: value for key, value in schema.items() if key != "allOf"}
-        parts = [part for part in schema["allOf"] if isinstance(part, dict)]
+        listed = schema.get("allOf")
+        all_of = listed if isinstance(listed, list) else []
+        parts = [part for part in all_of if isinstance(part, dict)]
         if len(parts) == 1 and not _says_something(own):
             return self._schema(parts[0], at.under("allOf/0"))
         seen: set[str] = set()
         merged: dict[str, Any] = {}
-        for part in self._parts(schema, at.root, seen):
+        for part in self._parts(schema, at, seen):
             merged = _merged(merged, part)
         if inside := sorted(seen & self.merging):
             # An object that holds itself, and more: only itself can be said.
@@ -299,36 +328,34 @@ class _Flattening:
         return made
 
     def _parts(
-        self, schema: dict[str, Any], root: str, seen: set[str]
+        self, schema: dict[str, Any], at: _Place, seen: set[str]
     ) -> Iterator[dict[str, Any]]:
         """What is to hold at once: what `allOf` lists, references followed."""
-        if isinstance(ref := schema.get("$ref"), str):
-            target = None if ref in seen else self._raw(root, ref)
+        self.nodes += 1
+        if self.nodes > MAX_NODES:
+            return  # which is said as soon as the next is read
+        above = ("allOf", "$ref")
+        ref = schema.get("$ref")
+        if _properties(schema) or not isinstance(ref, str):
+            yield {key: value for key, value in schema.items() if key not in above}
+        if isinstance(ref, str):
+            target = None if ref in seen else self._raw(at.root, ref)
+            if target is None and ref not in seen:
+                self._lost(ref, at, "what it adds to the rest is missing")
             seen.add(ref)
             if target and isinstance(target[1], dict):
-                yield from self._parts(target[1], root, seen)
-            return
-        yield {key: value for key, value in schema.items() if key != "allOf"}
+                yield from self._parts(target[1], at, seen)
         listed = schema.get("allOf")
         for part in listed if isinstance(listed, list) else ():
             if isinstance(part, dict):
-                yield from self._parts(part, root, seen)
+                yield from self._parts(part, at, seen)
 
     # --- references -----------------------------------------------------------------------
 
     def _reference(self, ref: Any, at: _Place) -> dict[str, Any]:
         target = self._raw(at.root, ref)
         if target is None:
-            self.notes.append(
-                Diagnostic(
-                    "ref-not-followed",
-                    f'"$ref": "{clip(str(ref), 80)}" leads out of the schema, or nowhere',
-                    self.file or at.root,
-                    clip(at.pointer, 200),
-                    "what stands there is any value",
-                    severity="warning",
-                )
-            )
+            self._lost(ref, at, "what stands there is any value")
             return ANY
         pointer, schema = target
         short = _DEFS.fullmatch(pointer)
@@ -338,6 +365,18 @@ class _Flattening:
         elif pointer:
             place = replace(place, words=(at.root, *_words(pointer)))
         return self._target(place, schema)
+
+    def _lost(self, ref: Any, at: _Place, hint: str) -> None:
+        self.notes.append(
+            Diagnostic(
+                "ref-not-followed",
+                f'"$ref": "{clip(str(ref), 80)}" leads out of the schema, or nowhere',
+                self.file or at.root,
+                clip(at.pointer, 200),
+                hint,
+                severity="warning",
+            )
+        )
 
     def _target(self, at: _Place, schema: Any) -> dict[str, Any]:
         if at.key in self.unfit:

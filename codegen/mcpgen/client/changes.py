@@ -41,9 +41,11 @@ def changes(old: str, new: str) -> list[str]:
         *_methods_changed(_methods(before), _methods(after)),
         *_models_changed(_models(before), _models(after)),
     ]
-    return found or (
-        [] if ast.dump(before) == ast.dump(after) else ["other text differs"]
-    )
+    if found or ast.dump(before) == ast.dump(after):
+        return found
+    if ast.get_docstring(before) != ast.get_docstring(after):
+        return ["the server's name or its instructions are others"]
+    return ["a model's description, or the order of arguments, is another"]
 
 
 def _methods(module: ast.Module) -> dict[str, _Method]:
@@ -52,10 +54,14 @@ def _methods(module: ast.Module) -> dict[str, _Method]:
         if isinstance(node, ast.AsyncFunctionDef):
             kind, target = _purpose(node)
             arguments = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
+            sent = dict(_renamed(node))
             found[f"{kind} {target}"] = _Method(
                 f'{kind} "{clip(target, 80)}"',
                 node.name,
-                {a.arg: _said(a.annotation, d) for a, d in arguments},
+                {
+                    a.arg: _said(a.annotation, d) + sent.get(a.arg, "")
+                    for a, d in arguments
+                },
                 _said(node.returns, None),
                 ast.get_docstring(node) or "",
             )
@@ -73,6 +79,17 @@ def _purpose(node: ast.AsyncFunctionDef) -> tuple[str, str]:
             ):
                 return _KINDS[name], target
     return "method", node.name
+
+
+def _renamed(node: ast.AsyncFunctionDef) -> Iterator[tuple[str, str]]:
+    """The arguments that are called otherwise on the wire, and how."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.Dict):
+            for key, value in zip(part.keys, part.values, strict=True):
+                match key, value:
+                    case ast.Constant(value=str(wire)), ast.Name(id=name):
+                        if wire != name:
+                            yield name, f", sent as {wire!r}"
 
 
 def _said(annotation: ast.expr | None, default: ast.expr | None) -> str:

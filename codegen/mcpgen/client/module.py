@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from keyword import iskeyword
@@ -73,6 +73,17 @@ class Method:
     takes_arguments: bool = True
     kind: str = ""
     """What a result is made into."""
+
+
+@dataclass(frozen=True)
+class _Variable:
+    """A name in a URI template."""
+
+    name: str
+    is_needed: bool
+    """With a sign of its own before it (`{/x}`, `{?x}`), it may be absent."""
+    is_list: bool
+    """May it have several values (`{/x*}`)?"""
 
 
 @dataclass(frozen=True)
@@ -198,8 +209,7 @@ class _Generator:
         unfolded: str,
     ) -> Method:
         root = flat.roots[self.inputs[tool["name"]]]
-        listed = (_class_of(root, flat) or {}).get("properties", {})
-        if _takes_more(tool.get("inputSchema"), listed):
+        if _class_of(root, flat) is None and _takes_some(tool.get("inputSchema")):
             self._note(
                 "arguments-unlisted",
                 f'the tool "{clip(tool["name"], 80)}" takes arguments that its schema '
@@ -296,40 +306,52 @@ class _Generator:
         )
 
     def _template(
-        self, template: dict[str, Any], variables: Mapping[str, bool], name: str
+        self, template: dict[str, Any], variables: list[_Variable], name: str
     ) -> Method:
-        needed = [wire for wire, is_needed in variables.items() if is_needed]
-        parameters = self._texts(needed, [w for w in variables if w not in needed], {})
+        names = dict.fromkeys(v.name for v in variables)
+        needed = dict.fromkeys(v.name for v in variables if v.is_needed)
+        lists = {v.name for v in variables if v.is_list}
+        optional = [wire for wire in names if wire not in needed]
+        parameters = self._texts([*needed], optional, {}, lists)
         self._use("ResourceContents")
         doc = _doc(template, f"Read `{template['uriTemplate']}`.", parameters)
         uri, returns = template["uriTemplate"], "list[ResourceContents]"
         return Method(name, "_expanded", uri, returns, doc, parameters)
 
     def _texts(
-        self, needed: list[str], optional: list[str], docs: Mapping[str, Any]
+        self,
+        needed: list[str],
+        optional: list[str],
+        docs: Mapping[str, Any],
+        lists: Collection[str] = (),
     ) -> tuple[Parameter, ...]:
         names = distinct(
             [*needed, *optional], attribute_name, spelled, reserved=FIELD_RESERVED
         )
         said = {wire: text for wire, text in docs.items() if isinstance(text, str)}
-        made = [Parameter(names[w], w, "str", "", said.get(w, "")) for w in needed]
-        for wire in optional:
-            annotation, default = f"str | {self._use('UnsetType')}", self._use("UNSET")
-            made.append(
-                Parameter(names[wire], wire, annotation, default, said.get(wire, ""))
-            )
+        made = []
+        for wire in [*needed, *optional]:
+            annotation = "str | list[str]" if wire in lists else "str"
+            default = "" if wire in needed else self._use("UNSET")
+            annotation += f" | {self._use('UnsetType')}" if default else ""
+            doc = said.get(wire, "")
+            made.append(Parameter(names[wire], wire, annotation, default, doc))
         return tuple(made)
 
-    def _variables(self, template: str) -> dict[str, bool] | None:
-        """Variable → must it be given? None where the template is none."""
+    def _variables(self, template: str) -> list[_Variable] | None:
+        """What a template takes; None where it is none."""
         texts = _EXPRESSION.split(template)
         listed = [
-            (_VARIABLE.fullmatch(text), operator not in ("?", "&", ";"))
+            (_VARIABLE.fullmatch(text), operator)
             for operator, variables in zip(texts[1::3], texts[2::3], strict=True)
             for text in variables.split(",")
         ]
-        found = {match[1]: is_needed for match, is_needed in listed if match}
-        is_whole = all(match for match, _ in listed)
+        found = [
+            _Variable(match[1], operator in ("", "+"), match[2] == "*")
+            for match, operator in listed
+            if match
+        ]
+        is_whole = len(found) == len(listed)
         if found and is_whole and all(map(_LITERAL.fullmatch, texts[::3])):
             return found
         self._note(
@@ -444,18 +466,13 @@ def _without_aliases(
     return made
 
 
-def _takes_more(schema: Any, listed: Mapping[str, Any]) -> bool:
-    """Does a schema speak of arguments that are not listed?"""
-    if not isinstance(schema, dict):
-        return False
-    if listed:
-        choices = [schema.get(word) for word in ("anyOf", "oneOf")]
-        arms = [arm for arms in choices if isinstance(arms, list) for arm in arms]
-        inside = [arm.get("properties") for arm in arms if isinstance(arm, dict)]
-        return any(isinstance(p, dict) and p.keys() - listed.keys() for p in inside)
+def _takes_some(schema: Any) -> bool:
+    """Does a schema that lists no arguments speak of some?"""
     words = ("required", "additionalProperties", "patternProperties", "$ref")
     more = (*words, "anyOf", "oneOf", "allOf")
-    return any(schema.get(word) and schema[word] is not True for word in more)
+    return isinstance(schema, dict) and any(
+        schema.get(word) and schema[word] is not True for word in more
+    )
 
 
 def _reachable(flat: Flat, schemas: Iterable[Any]) -> Iterator[tuple[str, Any]]:
