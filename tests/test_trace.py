@@ -343,20 +343,26 @@ def test_a_client_that_reads_late_gets_all(tmp_path: Path) -> None:
         assert process.wait() == 0
 
 
-@pytest.mark.parametrize("says", ["b''", "b'still here'"])
-def test_nobody_waits_for_what_a_server_left_running(tmp_path: Path, says: str) -> None:
+@pytest.mark.parametrize(
+    ("says", "pause"), [("", GRACE), ("still here", GRACE / 5), ("x" * 4096, 0)]
+)
+def test_nobody_waits_for_what_a_server_left_running(
+    tmp_path: Path, says: str, pause: float
+) -> None:
     """It has the pipes, too, and ends when the test closes its own."""
     lives, ends = os.pipe()
     child = program(
         "import os, select\n"
-        f"while not select.select([{lives}], [], [], {GRACE} / 5)[0]: os.write(2, {says})"
+        f"while not select.select([{lives}], [], [], {pause})[0]:\n"
+        f"    os.write(2, {says.encode()!r})"
     )
     server = program(
         "import subprocess\n"
         f"subprocess.Popen({child!r}, pass_fds=[{lives}])\n"
         "print('last words')"
     )
-    with running(command(tmp_path / "s", *server), pass_fds=[lives]) as process:
+    words, unheard = command(tmp_path / "s", *server), subprocess.DEVNULL
+    with running(words, pass_fds=[lives], stderr=unheard) as process:
         assert process.wait() == 0
         assert process.stdout is not None
         assert process.stdout.readline() == b"last words\n"

@@ -70,7 +70,7 @@ class Backlog:
         if not self._expected:
             self._expected = True
             self._something.set()
-        if self._size > MOST:
+        if size and self._size > MOST:  # an end needs no room
             self._wait_for_room()
 
     def _wait_for_room(self) -> None:

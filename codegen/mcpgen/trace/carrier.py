@@ -12,7 +12,10 @@ import os
 import select
 import threading
 import time
+from array import array
 from contextlib import suppress
+from fcntl import ioctl
+from termios import FIONREAD
 
 SIZE = 64 * 1024
 """Bytes: what a pipe holds."""
@@ -36,6 +39,8 @@ class Channel:
         self._ends = {source, sink, self.sink}
         self.unsent: bytes | memoryview = b""
         """What has been read, and is not written yet."""
+        self.sent = 0
+        """Bytes that have been written."""
         self.is_over = False
         self._room: select.poll | None = None
         self._most = SIZE
@@ -54,6 +59,7 @@ class Channel:
                 sent = os.write(self.sink, data if whole else memoryview(data)[:most])
             except BlockingIOError:
                 break
+            self.sent += sent
             data = b"" if sent == len(data) else memoryview(data)[sent:]
         self.unsent = data
 
@@ -84,7 +90,7 @@ class Carrier(threading.Thread):
     def __init__(self, channels: Sequence[Channel], backlog: Backlog) -> None:
         super().__init__(name="carrier", daemon=True)
         self._backlog = backlog
-        self._is_asleep = self._is_hurried = False
+        self._is_asleep = self._is_hurried = self._is_finished = False
         self._ended = threading.Event()
         self._poll = select.poll()
         self._waiting: dict[int, Channel] = {}
@@ -97,7 +103,7 @@ class Carrier(threading.Thread):
         poll, clock, waiting = self._poll.poll, time.perf_counter, self._waiting
         lively = LIVELY if _processors() > 1 else 0.0
         last = awake_until = 0.0
-        while waiting:
+        while waiting and not self._is_finished:
             ready = poll(0)
             if not ready:
                 if clock() < awake_until:
@@ -114,20 +120,26 @@ class Carrier(threading.Thread):
 
     def finish(self, channels: Sequence[Channel]) -> None:
         """Wait for a server's last bytes, but not for what it left running behind it."""
+        last = [_to_be_sent(channel) for channel in channels]
         while not all(channel.is_over for channel in channels):
-            unsent = [len(channel.unsent) for channel in channels]
+            sent = [channel.sent for channel in channels]
             if not self._ended.wait(GRACE):
-                is_stuck = unsent == [len(channel.unsent) for channel in channels]
-                if self._has_caught_up(channels) or (self._is_hurried and is_stuck):
-                    return
+                is_stuck = sent == [channel.sent for channel in channels]
+                is_all = all(
+                    channel.is_over or channel.sent >= most
+                    for channel, most in zip(channels, last, strict=True)
+                )
+                if is_all or (self._is_hurried and is_stuck) or self._is_idle(channels):
+                    break
             self._ended.clear()
+        self._is_finished = True
 
     def hurry(self) -> None:
         """Let nobody wait for long for who does not read."""
         self._is_hurried = True
 
-    def _has_caught_up(self, channels: Sequence[Channel]) -> bool:
-        """Is all carried that was there when we were called? In this order it is."""
+    def _is_idle(self, channels: Sequence[Channel]) -> bool:
+        """Was all carried that was there when we were called? Asked in this order, it was."""
         sources = select.poll()
         for channel in channels:
             if not channel.is_over:
@@ -172,6 +184,19 @@ class Carrier(threading.Thread):
     def _forget(self, fd: int) -> None:
         del self._waiting[fd]
         self._poll.unregister(fd)
+
+
+def _to_be_sent(channel: Channel) -> int:
+    """How many bytes are sent when all is that is there now; or a few more.
+
+    What moves on while we count is counted twice, rather than not at all.
+    """
+    if channel.is_over:
+        return 0
+    waiting = array("i", [0])
+    with suppress(OSError):
+        ioctl(channel.source, FIONREAD, waiting)
+    return waiting[0] + len(channel.unsent) + channel.sent
 
 
 _give_way = getattr(os, "sched_yield", lambda: None)

@@ -12,7 +12,6 @@ import sys
 from .backlog import Backlog
 from .output import create
 from .recorder import recorder
-from .stdio import end_like, run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -92,6 +91,8 @@ def trace(options: Options) -> NoReturn:
             "a command can be traced on Linux and macOS only",
             hint="a server on HTTP can be traced everywhere: --http URL",
         )
+    from .stdio import end_like, run
+
     file, path = create(options.output, force=options.force)
     backlog = Backlog(recorder(_session(options, file), file))
     sys.setswitchinterval(SWITCH)
