@@ -317,6 +317,8 @@ def test_a_listing_is_kept_beside_the_module_of_a_live_server(project: Path) -> 
         0,
         "src/conf_client.py matches the server\n",
     )
+    done = invoke("--from", "given.json", "-o", "src/conf_client.py", "--check")
+    assert done.output == "src/conf_client.py matches given.json\n"
     plain = (FIXTURE, "-o", "src/other_client.py")
     assert invoke(*plain, "--include", "test_simple*").exit_code == 0
     done = invoke(*plain, "--check")

@@ -10,6 +10,7 @@ import difflib
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from itertools import groupby
 from typing import Literal
 
 Severity = Literal["error", "warning", "note"]
@@ -89,14 +90,17 @@ def _escaped(char: str) -> str:
 
 
 def as_text(diagnostics: Iterable[Diagnostic]) -> str:
-    """For people: a block per diagnostic, place first, the hint last."""
-    blocks = []
-    for d in diagnostics:
-        lines = [f"{d.severity}[{d.code}] {d.place}".rstrip(), f"  {d.message}"]
-        if d.hint:
-            lines.append(f"  {d.hint}")
-        blocks.append("\n".join(lines))
-    return "\n".join(blocks)
+    """For people: a block per place and hint, the place first, the hint last."""
+    lines: list[str] = []
+    for (head, hint), alike in groupby(diagnostics, lambda d: (_head(d), d.hint)):
+        lines += [head, *(f"  {d.message}" for d in alike)]
+        if hint:
+            lines.append(f"  {hint}")
+    return "\n".join(lines)
+
+
+def _head(diagnostic: Diagnostic) -> str:
+    return f"{diagnostic.severity}[{diagnostic.code}] {diagnostic.place}".rstrip()
 
 
 def as_json(diagnostics: Iterable[Diagnostic]) -> str:

@@ -153,7 +153,8 @@ def client(
             if place is None:
                 _print(listing, table, notes)
             elif check:
-                is_current = _matches(place, listing, format)
+                origin = source.name if source else "the server"
+                is_current = _matches(place, listing, origin, format)
             else:
                 _write(place, listing, source, vendor, record, force, notes)
     if not is_current:
@@ -391,7 +392,7 @@ def _remade(client: ClientModule, config: Config) -> Module:
 # --- comparing ------------------------------------------------------------------------
 
 
-def _matches(place: _Place, listing: Listing, format: Format) -> bool:
+def _matches(place: _Place, listing: Listing, origin: str, format: Format) -> bool:
     """Is the module what would be made of the server as it is now?"""
     from ..client.changes import changes
 
@@ -416,7 +417,7 @@ def _matches(place: _Place, listing: Listing, format: Format) -> bool:
             "with, or run the same without --check"
         )
     if not found:
-        typer.echo(f"{place.shown} matches the server")
+        typer.echo(f"{place.shown} matches {origin}")
         return True
     shown = place.shown
     report(
