@@ -686,6 +686,25 @@ def test_the_version_is_the_one_that_is_agreed_on() -> None:
     assert findings("2024-11-05")[0][:2] == ("result-invalid", 6)
 
 
+@pytest.mark.parametrize("wanted", ["2025-06-18", "2025-11-25"])
+@pytest.mark.parametrize("agreed", ["2025-06-18", "2025-11-25"])
+def test_what_is_asked_early_is_answered_in_the_version_that_is_agreed_on(
+    wanted: str, agreed: str
+) -> None:
+    (initialize, _, _), (_, result, _) = opened(wanted), opened(agreed, tools={})
+    found = session(
+        initialize,
+        client(id=1, method="tools/list"),
+        client(id=2, method="tools/call", params={"name": "forecast"}),
+        result,
+        server(id=1, result={"tools": TOOLS}),
+        server(id=2, error={"code": -32602, "message": "no city"}),
+    )
+    # From this version on, bad arguments are told in a result.
+    is_new = agreed == "2025-11-25"
+    assert ("error-argument-style" in {finding.rule for finding in found}) == is_new
+
+
 def test_a_client_may_try_a_stateless_version_first() -> None:
     meta = {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",

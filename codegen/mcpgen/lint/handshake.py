@@ -138,6 +138,7 @@ class Handshake(Family):
         self._opening = call
         params = call.params or {}
         self._wanted = params.get("protocolVersion")
+        session.offered = call.version
         session.parties["client"].capabilities = params.get("capabilities")
         session.extend(params.get("capabilities"))
         if isinstance(self._wanted, str) and self.versions.known(self._wanted) is None:

@@ -251,7 +251,7 @@ class Linter:
             if version is not None and not version.modern:
                 return version
             return versions.usual()
-        return session.version or versions.likely(call.method)
+        return session.version or session.offered or versions.likely(call.method)
 
     # --- responses --------------------------------------------------------------------
 
@@ -270,6 +270,8 @@ class Linter:
         asker = session.parties[OTHER[side]]
         call = ids.answered(session, asker, line, entry, side, frame, path)
         session.parties[side].notified = None
+        if call is not None:
+            self._settle(session, call)
         answer = Answer(line, entry, side, frame, call, path)
         if "error" in frame:
             for tell in session.on_refusal:
@@ -277,3 +279,9 @@ class Linter:
         elif call is not None:
             for tell in session.on_result:
                 tell(answer, frame.get("result"))
+
+    def _settle(self, session: Session, call: Call) -> None:
+        """What was asked before there was a version is answered in the one agreed on."""
+        version = session.version
+        if session.agreed and version is not None and not call.version.modern:
+            call.version, call.row = version, version.requests.get(call.method)

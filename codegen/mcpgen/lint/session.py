@@ -110,6 +110,8 @@ class Session:
         self.http = http
         self.version: Version | None = None
         """The one agreed on, else the last one that a message named."""
+        self.offered: Version | None = None
+        """The one that the client's initialize asks for."""
         self.spoken: str | None = None
         """What the server called it when it answered initialize."""
         self.agreed = False
