@@ -1,12 +1,15 @@
-"""`make demo` ends with this: a server is made, and called on stdio and HTTP.
+"""`make demo` ends with this: a server is made, called on stdio and HTTP, and looked at.
 
 The server is what `mcpgen new` makes, and speaks every version; here an old one and the
-newest. All that is sent (→) and comes back (←) is shown as it is on the wire.
+newest. All that is sent (→) and comes back (←) is shown as it is on the wire. Then a call
+is recorded, checked and drawn, and a typed client is made.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -52,9 +55,9 @@ PYTHON = [sys.executable, "-m"]
 def main() -> None:
     """Make a server, ask it, and show what is said."""
     with tempfile.TemporaryDirectory() as directory:
-        typed("mcpgen new weather", [*PYTHON, "mcpgen", "new", "weather"], directory)
+        typed("mcpgen new weather", directory)
         source = Path(directory, "weather/src")
-        print(f"\n{tool_of(source / 'weather/server.py')}")
+        print(f"\n{block(source / 'weather/server.py', '@server.tool')}")
         for version, frames in FRAMES.items():
             print(f"\npython -m weather, asked on stdio in {version}:")
             show(over_stdio(source, frames))
@@ -63,21 +66,34 @@ def main() -> None:
                 print(f"\npython -m weather --http, asked on HTTP in {version}:")
                 show(over_http(url, frames))
             print()
-            call = ["call", url, "count", "text=Hello, world"]
-            shown = f'mcpgen call {url} count text="Hello, world"'
-            typed(shown, [*PYTHON, "mcpgen", *call], directory)
+            typed(f'mcpgen call {url} count text="Hello, world"', source)
+        print()
+        traced = "mcpgen trace -o session.jsonl -- python -m weather"
+        typed(f'mcpgen call "{traced}" count text="Hello, world"', source)
+        typed("mcpgen lint session.jsonl", source)
+        typed("mcpgen view session.jsonl --mermaid", source)
+        print()
+        typed('mcpgen client "python -m weather" -o weather_client.py', source)
+        print(f"\n{block(source / 'weather_client.py', 'class WeatherClient')}")
 
 
-def typed(shown: str, command: list[str], directory: str) -> None:
+def typed(command: str, directory: str | Path) -> None:
     """A command, and what it prints."""
-    print(f"$ {shown}", flush=True)
-    subprocess.run(command, cwd=directory, check=True, timeout=60)
+    print(f"$ {command}", flush=True)
+    programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    subprocess.run(
+        shlex.split(command),
+        cwd=directory,
+        env={**os.environ, "PATH": programs},
+        check=True,
+        timeout=60,
+    )
 
 
-def tool_of(module: Path) -> str:
-    """The tool that a new server begins with."""
-    (block,) = (b for b in module.read_text().split("\n\n\n") if "@server.tool" in b)
-    return block
+def block(module: Path, mark: str) -> str:
+    """The part of a module that has a mark."""
+    (found,) = (b for b in module.read_text().split("\n\n\n") if mark in b)
+    return found
 
 
 def show(exchange: Iterable[tuple[str, str]]) -> None:
