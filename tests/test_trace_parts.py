@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import subprocess
 import threading
 import time
@@ -13,6 +14,7 @@ from typing import Any
 
 import pytest
 from mcpgen.recording import Entry, Http
+from mcpgen.trace import secrets
 from mcpgen.trace.backlog import MOST as MOST_NOTED
 from mcpgen.trace.backlog import Backlog
 from mcpgen.trace.exchanges import Events
@@ -700,6 +702,16 @@ def test_a_header_that_repeats_an_argument() -> None:
 )
 def test_names_of_secrets(name: str) -> None:
     assert is_secret(name)
+
+
+def test_expressions_mean_the_same_to_all_versions_of_python() -> None:
+    """Before 3.11.5, groups that repeat possessively may miss what they should find."""
+    expressions = [v for v in vars(secrets).values() if isinstance(v, re.Pattern)]
+    assert len(expressions) > 10
+    for expression in expressions:
+        text = expression.pattern
+        text = text if isinstance(text, str) else text.decode()
+        assert not re.search(r"(?<!\\)\)(?:[*+?]|\{[\d,]+\})\+", text)
 
 
 @pytest.mark.parametrize(

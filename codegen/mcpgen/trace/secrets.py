@@ -1,6 +1,7 @@
 """What secrets look like: the names that they have, and their forms inside of text.
 
 Expressions are linear: what they read was written by strangers. `_HINTS` decide first.
+Characters repeat possessively (`*+`), groups do not: those do not work before Python 3.11.5.
 """
 
 from __future__ import annotations
@@ -76,18 +77,18 @@ _KEY = (
 _END = r"""\s"',;&\\}\]){[("""
 """What a value without quotes ends with, unless it is a bracket or comma inside of it."""
 # After a name: a quote, a bracket, or stars as in Markdown; then `:`, `=` and the like.
-_CLOSED = r"""\\*+(?:["']\]?|\*\*|`)?+\s*+"""
-_SIGN = r"(?::(?!:)(?:\*\*|=|\s*+&?str(?:ing)?\s*+=(?!=))?+|=(?!=)>?|%(?:25)*+3D)\s*+"
+_CLOSED = r"""\\*+(?:["']\]?|\*\*|`)?\s*+"""
+_SIGN = r"(?::(?!:)(?:\*\*|=|\s*+&?str(?:ing)?\s*+=(?!=)|(?!=|\*\*))|=(?!=)(?:>|(?!>))|%(?:25)*3D)\s*+"
 _ASSIGNED = re.compile(
-    rf"""(?<![\w.-])(?=-|[\w.-]++(?:[ ][\w.-]++)?+{_CLOSED}[:=%])"""
+    rf"""(?<![\w.-])(?=-|[\w.-]++(?:[ ][\w.-]++)?{_CLOSED}[:=%])"""
     rf"""((?:{_KEY}){_CLOSED}{_SIGN}"""
-    r"""(?:[bruf]{1,2}(?=["'])|[|>][+-]?[ \t]*+\n\s*+)?+"""
+    r"""(?:[bruf]{1,2}(?=["'])|[|>][+-]?[ \t]*+\n\s*+)?"""
     rf"""|--?(?:{_KEY}|auth)\s++(?!-))"""
-    r"""(?:"(?P<quoted>(?:[^"\\\n]|\\.)*+)"?"""
+    r"""(?:"(?P<quoted>[^"\\\n]*+(?:\\.[^"\\\n]*+)*)"?"""
     r"""|(?P<escape>\\++)"(?P<escaped>.*?)(?=(?P=escape)"|$)"""
     r"""|'(?P<single>[^'\n]*+)'?"""
     r"""|(?P<plain>(?:(?:bearer|basic|digest|token|negotiate|apikey)\s+)?"""
-    rf"""[^{_END}]++(?:[][(){{}},]++(?![\w.-]*+\s*+[=:])[^{_END}]++)*+))""",
+    rf"""[^{_END}]++(?:[][(){{}},]++(?![\w.-]*+\s*+[=:])[^{_END}]++)*))""",
     re.IGNORECASE | re.MULTILINE,
 )
 _PLAIN = {
@@ -104,24 +105,25 @@ _PLAIN = {
 """What is no secret, but code or a type."""
 _COUNT = re.compile(r"[\w.-]*tokens\W*", re.IGNORECASE)
 _HEADER = re.compile(
-    r"(^(?:[^\S\n]|[<>*])*+(?:set-cookie|cookie|(?:proxy-)?authorization)\s*:\s*)\S[^\n]*",
+    r"(^[ \t\r\f\v<>*]*+(?:set-cookie|cookie|(?:proxy-)?authorization)\s*:\s*)\S[^\n]*",
     re.IGNORECASE | re.MULTILINE,
 )
 _COOKIES = re.compile(
     r"(?<![\w-])((?:set-)?cookie\s*+:\s*+)"
-    r"""[^\s;:="'\\]++=[^\s;"'\\]*+(?:;[ \t]*+[^\s;="'\\]++(?:=[^\s;"'\\]*+)?+)*+""",
+    r"""[^\s;:="'\\]++=[^\s;"'\\]*+(?:;[ \t]*+[^\s;="'\\]++(?:=[^\s;"'\\]*+)?)*""",
     re.IGNORECASE,
 )
 """Several of them, on a line that begins with something else."""
 _PAIR = re.compile(
-    r"""(\(b?(["'])([\w.-]{1,64})\2, ?b?(["']))(?:\\.|(?!\4)[^\\\n])*+(?=\4\))"""
+    r"""(\(b?(["'])([\w.-]{1,64})\2, ?b?(["']))"""
+    r"""[^"'\\\n]*+(?:(?:\\.|(?!\4)["'])[^"'\\\n]*+)*(?=\4\))"""
 )
 """As Python shows headers: `(b'x-api-key', b'abc')`."""
 _ELEMENT = re.compile(
     r"(<(?:[\w-]{1,64}:)?([\w.-]{1,64})(?:\s[^<>]{0,200})?>\s*+)[^<>\s][^<>]*+(?=</)"
 )
 _SQL = re.compile(
-    r"(\b(?:password|identified\s++by)\s++')(?:[^'\n]|'')*+(?=')", re.IGNORECASE
+    r"(\b(?:password|identified\s++by)\s++')[^'\n]*+(?:''[^'\n]*+)*(?=')", re.IGNORECASE
 )
 _SCHEME = re.compile(
     r"\b((?i:bearer)\s++)(?![\w-]++\s*+=\s*+[\w\"]"  # realm="x" is no token
@@ -252,7 +254,7 @@ _BEGINS, _ENDS = re.compile(_BEGIN), re.compile(_FINISH)
 _ALPHABET = f"{ascii_letters}{digits}+/="
 _BODY = re.compile(
     r"(?:(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{32,}+|^\s*+[A-Za-z0-9+/]{1,64}+)={0,2}+"
-    r"(?:\\n)?+\W*+$"
+    r"(?:\\n)?\W*+$"
 )
 _MOST_LINES = 200
 """So many are taken for the body of a key that has no end."""

@@ -7,7 +7,9 @@ import re
 MAX_HEADER = 16 * 1024
 
 _TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
-_PART = re.compile(rf'({_TOKEN})(?:\s*=\s*(?:"((?:[^"\\]|\\.)*+)"|({_TOKEN})))?')
+_PART = re.compile(
+    rf'({_TOKEN})(?:\s*=\s*(?:"([^"\\]*+(?:\\.[^"\\]*+)*)"|({_TOKEN})))?'
+)
 """A parameter with its value, quoted or not; or a word alone, which is a scheme."""
 
 
