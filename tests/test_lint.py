@@ -1477,6 +1477,7 @@ def test_json_for_machines() -> None:
     (finding,) = found["findings"]
     assert finding["rule"] == "id-reused"
     assert (finding["line"], finding["path"]) == (7, "$.id")
+    assert found["rules"] == {"id-reused": RULES["id-reused"].why}
     assert json.loads(run(GOOD, "--format", "json").stdout)["findings"] == []
 
 

@@ -11,6 +11,7 @@ from typing import Final
 from ..diagnostics import escape_annotation, escape_property
 from ..diff.report import clipped, printable
 from .finding import Finding
+from .rules import RULES
 
 Paint = Callable[[str, str], str]
 """Colours a text, if there are colours: (text, severity)."""
@@ -59,14 +60,16 @@ def summary(counted: Counter[str]) -> str:
 
 
 def as_json(findings: Iterable[Finding]) -> Iterator[str]:
-    """For machines: {findings: […], summary: {error, warning, note}}."""
+    """For machines: {findings: […], rules: {id: why}, summary: {error, warning, note}}."""
     counted: Counter[str] = Counter()
+    whys: dict[str, str] = {}
     yield '{"findings": ['
     for index, found in enumerate(findings):
         counted[found.severity] += 1
+        whys[found.rule] = RULES[found.rule].why
         yield ("," if index else "") + "\n  " + json.dumps(asdict(found))
     totals = {severity: counted[severity] for severity in PLURALS}
-    yield f'\n], "summary": {json.dumps(totals)}}}\n'
+    yield f'\n], "rules": {json.dumps(whys)}, "summary": {json.dumps(totals)}}}\n'
 
 
 def as_github(findings: Iterable[Finding], file: str) -> Iterator[str]:
