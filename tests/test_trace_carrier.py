@@ -6,6 +6,7 @@ import os
 import pty
 import select
 import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,7 +17,7 @@ from mcpgen.trace import carrier
 from mcpgen.trace.backlog import Backlog
 from mcpgen.trace.carrier import LIVELY, SIZE, Carrier, Channel
 
-from .tracing import command, program, recorded, running
+from .tracing import TIME_LIMIT, command, program, recorded, running
 
 
 class Noted(Backlog):
@@ -168,6 +169,50 @@ def test_what_finds_no_room_comes_later_and_in_order(is_blocking: bool) -> None:
     assert found == data
     assert b"".join(piece for _, piece in backlog.notes) == data
     assert all(len(piece) <= SIZE for _, piece in backlog.notes)
+
+
+def test_what_has_just_been_read_is_waited_for_in_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is in no pipe, and not sent, when we count what is to come."""
+    (source, begin), (end, sink) = os.pipe(), os.pipe()
+    os.set_blocking(sink, False)
+    room = os.write(sink, b"x" * SIZE)
+    channel = Channel("server", source, sink)
+    is_read, is_counted = threading.Event(), threading.Event()
+    counts = carrier._to_be_sent
+
+    def clock() -> float:
+        """What is asked for the time has just been read."""
+        if not is_counted.is_set() and channel.sent == 0:
+            is_read.set()
+            is_counted.wait(TIME_LIMIT)
+        return time.perf_counter()
+
+    def counted(channel: Channel) -> int:
+        is_read.wait(TIME_LIMIT)
+        found = counts(channel)
+        is_counted.set()
+        return found
+
+    monkeypatch.setattr(carrier, "GRACE", 0.05)
+    monkeypatch.setattr(carrier, "_to_be_sent", counted)
+    os.write(begin, b"last words")
+    carrying = Carrier([channel], Noted())
+    monkeypatch.setattr(carrier, "time", SimpleNamespace(perf_counter=clock))
+    carrying.start()
+    finishing = threading.Thread(target=carrying.finish, args=([channel],), daemon=True)
+    finishing.start()
+    finishing.join(5 * carrier.GRACE)
+    assert finishing.is_alive()  # nobody has read anything
+    found = b""
+    while len(found) < room + len(b"last words"):
+        found += os.read(end, SIZE)
+    assert found.endswith(b"last words")
+    finishing.join(TIME_LIMIT)
+    assert not finishing.is_alive()
+    os.close(begin)
+    os.close(end)
 
 
 def test_a_pipe_that_nobody_reads_holds_no_other_up(tmp_path: Path) -> None:

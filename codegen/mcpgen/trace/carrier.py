@@ -187,16 +187,17 @@ class Carrier(threading.Thread):
 
 
 def _to_be_sent(channel: Channel) -> int:
-    """How many bytes are sent when all is that is there now; or a few more.
+    """How many bytes are sent when all is that is there now; or some more.
 
-    What moves on while we count is counted twice, rather than not at all.
+    What moves on while we count is counted twice, rather than not at all; and what has
+    just been read is nowhere for a moment.
     """
     if channel.is_over:
         return 0
     waiting = array("i", [0])
     with suppress(OSError):
         ioctl(channel.source, FIONREAD, waiting)
-    return waiting[0] + len(channel.unsent) + channel.sent
+    return waiting[0] + len(channel.unsent) + channel.sent + SIZE
 
 
 _give_way = getattr(os, "sched_yield", lambda: None)
