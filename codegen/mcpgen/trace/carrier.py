@@ -41,6 +41,8 @@ class Channel:
         """What has been read, and is not written yet."""
         self.sent = 0
         """Bytes that have been written."""
+        self.is_busy = False
+        """Is something on its way, which may be in no pipe and not `unsent` either?"""
         self.is_over = False
         self._room: select.poll | None = None
         self._most = SIZE
@@ -62,6 +64,12 @@ class Channel:
             self.sent += sent
             data = b"" if sent == len(data) else memoryview(data)[sent:]
         self.unsent = data
+
+    def is_idle(self) -> bool:
+        """Was all carried that was there when we were called? Asked in this order, it was."""
+        source = select.poll()
+        source.register(self.source, select.POLLIN)
+        return not source.poll(0) and not self.is_busy and not self.unsent
 
     def hang_up(self) -> None:
         """Let both ends know; but the number of a standard stream stays taken."""
@@ -90,7 +98,7 @@ class Carrier(threading.Thread):
     def __init__(self, channels: Sequence[Channel], backlog: Backlog) -> None:
         super().__init__(name="carrier", daemon=True)
         self._backlog = backlog
-        self._is_asleep = self._is_hurried = self._is_finished = False
+        self._is_hurried = self._is_finished = False
         self._ended = threading.Event()
         self._poll = select.poll()
         self._waiting: dict[int, Channel] = {}
@@ -109,9 +117,7 @@ class Carrier(threading.Thread):
                 if clock() < awake_until:
                     _give_way()
                     continue
-                self._is_asleep = True
                 ready = poll()
-                self._is_asleep = False
             for fd, _ in ready:
                 self._carry(waiting[fd], fd)
             now = clock()
@@ -126,10 +132,10 @@ class Carrier(threading.Thread):
             if not self._ended.wait(GRACE):
                 is_stuck = sent == [channel.sent for channel in channels]
                 is_all = all(
-                    channel.is_over or channel.sent >= most
+                    channel.is_over or channel.sent >= most or channel.is_idle()
                     for channel, most in zip(channels, last, strict=True)
                 )
-                if is_all or (self._is_hurried and is_stuck) or self._is_idle(channels):
+                if is_all or (self._is_hurried and is_stuck):
                     break
             self._ended.clear()
         self._is_finished = True
@@ -138,17 +144,9 @@ class Carrier(threading.Thread):
         """Let nobody wait for long for who does not read."""
         self._is_hurried = True
 
-    def _is_idle(self, channels: Sequence[Channel]) -> bool:
-        """Was all carried that was there when we were called? Asked in this order, it was."""
-        sources = select.poll()
-        for channel in channels:
-            if not channel.is_over:
-                sources.register(channel.source, select.POLLIN)
-        is_read = not sources.poll(0) and self._is_asleep
-        return is_read and not any(channel.unsent for channel in channels)
-
     def _carry(self, channel: Channel, fd: int) -> None:
         """A step: what this descriptor was waited for, and what can be done at once."""
+        channel.is_busy = True
         if not self._goes_on(channel, fd):
             self._forget(fd)
             self._backlog.note((channel.name, b""), 0)
@@ -157,6 +155,7 @@ class Carrier(threading.Thread):
         elif channel.unsent or fd != channel.source:
             self._forget(fd)
             self._wait(channel)
+        channel.is_busy = False
 
     def _goes_on(self, channel: Channel, fd: int) -> bool:
         try:
